@@ -1,0 +1,84 @@
+#pragma once
+// A Schedule is how one kernel runs on one kind of call: plain data, compared and hashed as bytes. Its bytes *are* the
+// specialisation class: two calls that choose equal schedules share code, and no other class exists.
+//
+// Facts are what a schedule may look at: extents, strides and alignment of one call, or of the dense, aligned call that compile()
+// assumes. schedule(kernel, facts, device) is pure and takes microseconds; each back end has its own.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/kernel/kernel.h"
+
+namespace fusec {
+
+enum class Template : uint8_t { pointwise, transpose, rows, ring, column, split, scan, cpu_flat, cpu_rows, cpu_column, cpu_tile };
+enum class Keep : uint8_t { none, registers, shared, cluster, reload, cache_buffer };  // where values live between sweeps
+enum class Edges : uint8_t { full, tail, window, each };  // no mask; masked row tail; aligned window; element by element
+enum class Finish : uint8_t { none, last_block, next_kernel };
+
+/// How one load or store is fetched. `bytes` never decides which lane owns which element, so it never changes a bit of a result.
+struct Access {
+  uint8_t bytes = 0;      // of one piece: element size … 16 (CUDA) or 64 (CPU)
+  uint8_t staged : 1 = 0, streamed : 1 = 0, early : 1 = 0, prefetch : 1 = 0, bypass : 1 = 0;
+  bool operator==(const Access&) const = default;
+};
+
+struct Schedule {
+  Template skeleton = Template::pointwise;
+  Keep keep = Keep::none;
+  Edges edges = Edges::tail;
+  Finish finish = Finish::none;
+  uint16_t threads = 1, min_blocks = 1, lanes_per_row = 1, rows_in_flight = 1, cluster = 1;
+  uint16_t steps = 0;               // lane steps of a row held on chip; 0 = looped
+  uint8_t slots = 0, slices = 0, ahead = 0;  // ring
+  uint8_t vector_axis = 0;          // axis whose neighbours a lane holds
+  uint16_t lane[kMaxAxes] = {};     // elements a lane covers along each axis (0 = 1): decides who owns what, and every sum's order
+  uint16_t block[kMaxAxes] = {};    // elements a block covers along each axis (0 = 1)
+  uint16_t baked = 0;               // axes whose extent is a literal in the text
+  bool wide_index = false;          // 64-bit address arithmetic
+  bool dynamic_rows = false, dependent_launch = false;
+  std::vector<Access> access;       // one a load and store, in the order of kernel.values
+  std::vector<Val> cut;             // full values carried from sweep to sweep; the rest is computed again
+
+  bool operator==(const Schedule&) const = default;
+};
+
+/// Canonical bytes: equal exactly when the schedules are. Part of every cache key.
+std::string bytes(const Schedule& schedule);
+/// One readable line, for explain and the `schedules` command.
+std::string print(const Schedule& schedule);
+
+/// What one call looks like to a kernel.
+struct Facts {
+  struct Access {
+    std::vector<int64_t> step;  // elements from one index to the next, for each axis
+    uint32_t align;             // largest power of two, at most 128, that divides the address of the first element
+  };
+  std::vector<int64_t> extents;  // one an axis
+  std::vector<Access> access;    // one a load and store, in the order of kernel.values
+  int64_t rows, columns;         // products of the kept and of the reduced extents
+  int64_t footprint;             // bytes read and written, each operand once
+  bool wide;                     // some address does not fit 32-bit element arithmetic
+};
+
+/// A buffer of a call, as the kernel's operand sees it. Strides in elements, one a dim.
+struct BoundOperand {
+  void* data = nullptr;
+  std::vector<int64_t> strides;
+};
+
+struct Binding {
+  Sizes sizes;
+  std::vector<BoundOperand> operands;  // one a kernel operand
+};
+
+/// Facts of a call. Every symbol of the kernel must be in binding.sizes.
+Facts facts(const Kernel& kernel, const Binding& binding);
+/// The dense, 128-byte-aligned call with these sizes: what compile() assumes.
+Binding dense_binding(const Kernel& kernel, const Sizes& sizes);
+/// Layout class of a buffer: which neighbouring dims walk as one. Dims of extent 1 join with anything.
+Layout layout(const std::vector<int64_t>& extents, const std::vector<int64_t>& strides);
+
+}  // namespace fusec
