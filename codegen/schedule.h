@@ -74,6 +74,9 @@ struct Binding {
   std::vector<BoundOperand> operands;  // one a kernel operand
 };
 
+/// Strides in which a dim of extent 1, whose stride says nothing, walks with its neighbours; the others stay. What an argument block
+/// holds and what `facts` and `layout` look at.
+std::vector<int64_t> canonical_strides(const std::vector<int64_t>& extents, std::vector<int64_t> strides);
 /// Facts of a call. Every symbol of the kernel must be in binding.sizes.
 Facts facts(const Kernel& kernel, const Binding& binding);
 /// The dense, 128-byte-aligned call with these sizes: what compile() assumes.

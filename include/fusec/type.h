@@ -26,6 +26,9 @@ bool is_signed(DType type);   // signed integers and floats
 /// The type an op on `type` computes in: bool, i64/u64-wide wrapping integers keep their type; f8, f16, bf16 → f32.
 DType compute_type(DType type);
 
+/// What fusing may change (docs/numerics.md): nothing; where narrow floats round; approximations and reordering too.
+enum class Numerics : uint8_t { strict, fused, fast };
+
 /// Values of the named dims of one call.
 using Sizes = std::map<std::string, int64_t, std::less<>>;
 

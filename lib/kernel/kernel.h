@@ -22,8 +22,6 @@
 
 namespace fusec {
 
-enum class Numerics : uint8_t { strict, fused, fast };
-
 using Val = uint32_t;
 inline constexpr Val kNoVal = ~Val{0};
 using AxisSet = uint16_t;  // bit k = axis k of the kernel

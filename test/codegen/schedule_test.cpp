@@ -1,0 +1,121 @@
+// Schedules as bytes and text; facts, layout classes and the argument block of a call.
+
+#include "codegen/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include "codegen/artifact.h"
+
+namespace fusec {
+namespace {
+
+using Extents = std::vector<int64_t>;
+
+// f32[4,6] read with a broadcast row f32[6], written to [4,6]: axes {row, column}, no reduction.
+Kernel add_row() {
+  Kernel k;
+  k.axes = {{4, false}, {6, false}};
+  k.operands = {{0, 0, false, DType::f32, {4, 6}, {1, 2}, true},
+                {1, 1, false, DType::f32, {6}, {1}, true},
+                {2, 0, true, DType::f16, {4, 6}, {2}, true}};
+  const Map rows{{{{1, 0}, 0}, {{0, 1}, 0}}, {kNoVal, kNoVal}};
+  const Map row{{{{0, 1}, 0}}, {kNoVal}};
+  const Map dense{{{{6, 1}, 0}}, {kNoVal}};
+  k.values = {{.kind = Kind::load, .varies = 3, .operand = 0, .map = rows},
+              {.kind = Kind::load, .varies = 2, .operand = 1, .map = row},
+              {.kind = Kind::compute, .op = Op::add, .args = {0, 1}, .varies = 3},
+              {.kind = Kind::store, .args = {2}, .varies = 3, .operand = 2, .map = dense}};
+  k.sweeps = {{{}, {3}}};
+  return k;
+}
+
+TEST(Schedule, BytesDifferExactlyWhenSchedulesDo) {
+  Schedule a;
+  a.access.resize(2);
+  Schedule b = a;
+  EXPECT_EQ(bytes(a), bytes(b));
+  b.access[1].early = 1;
+  EXPECT_NE(bytes(a), bytes(b));
+  b = a;
+  b.lane[kMaxAxes - 1] = 3;
+  EXPECT_NE(bytes(a), bytes(b));
+  b = a;
+  b.cut = {7};
+  EXPECT_NE(bytes(a), bytes(b));
+  b = a;
+  b.dependent_launch = true;
+  EXPECT_NE(bytes(a), bytes(b));
+}
+
+TEST(Schedule, PrintsOneLine) {
+  Schedule s{.skeleton = Template::rows, .keep = Keep::registers, .threads = 256, .steps = 2};
+  s.lane[1] = 8;
+  s.vector_axis = 1;
+  s.access = {{.bytes = 16, .streamed = 1}, {.bytes = 4}};
+  s.cut = {0, 5};
+  EXPECT_EQ(print(s), "rows keep=registers edges=tail threads=256 steps=2 lane=1x8 axis=1 access=16x,4 cut=v0,v5");
+}
+
+TEST(Artifact, FieldsAreAlignedToTheirSize) {
+  EXPECT_EQ(args_bytes({}), 0u);
+  EXPECT_EQ(args_bytes({{.kind = Slot::zero, .bytes = 4}}), 4u);
+  EXPECT_EQ(args_bytes({{.kind = Slot::zero, .bytes = 4}, {.kind = Slot::pointer, .bytes = 8}}), 16u);
+  EXPECT_EQ(args_bytes({{.kind = Slot::pointer, .bytes = 8}, {.kind = Slot::zero, .bytes = 4}}), 16u);
+}
+
+TEST(Layout, JoinsWhatWalksAsOne) {
+  EXPECT_EQ(layout({4, 6}, {6, 1}), Layout{});
+  EXPECT_EQ(layout({4, 6}, {8, 1}).joined & 1, 0);
+  EXPECT_TRUE(layout({4, 6}, {8, 1}).unit);
+  EXPECT_FALSE(layout({4, 6}, {12, 2}).unit);
+  EXPECT_EQ(layout({4, 6}, {12, 2}).joined & 1, 1);
+  EXPECT_EQ(layout({}, {}), Layout{});
+}
+
+TEST(Layout, StrideOfExtentOneSaysNothing) {
+  EXPECT_EQ(layout({4, 1, 6}, {6, 999, 1}), Layout{});
+  EXPECT_EQ(layout({4, 1}, {1, -7}), Layout{});
+  EXPECT_EQ(layout({1, 1}, {5, 9}), Layout{});
+  EXPECT_EQ(canonical_strides({4, 1, 1}, {5, 0, 0}), (Extents{5, 5, 5}));
+  EXPECT_EQ(canonical_strides({1, 3}, {0, 2}), (Extents{6, 2}));
+  EXPECT_EQ(layout({0, 6}, {1, 100}), Layout{}) << "nothing is walked";
+}
+
+TEST(Facts, StepsComeFromTheCallsStrides) {
+  const Kernel k = add_row();
+  alignas(128) static float data[64];
+  const Facts f = facts(k, {{}, {{data, {8, 1}}, {data + 1, {1}}, {data, {6, 1}}}});
+  EXPECT_EQ(f.extents, (Extents{4, 6}));
+  EXPECT_EQ(f.rows, 24);
+  EXPECT_EQ(f.columns, 1);
+  ASSERT_EQ(f.access.size(), 3u);
+  EXPECT_EQ(f.access[0].step, (Extents{8, 1}));
+  EXPECT_EQ(f.access[1].step, (Extents{0, 1}));
+  EXPECT_EQ(f.access[2].step, (Extents{6, 1}));
+  EXPECT_EQ(f.access[0].align, 128u);
+  EXPECT_EQ(f.access[1].align, 4u);
+  EXPECT_EQ(f.footprint, 24 * 4 + 6 * 4 + 24 * 2);
+  EXPECT_FALSE(f.wide);
+}
+
+TEST(Facts, WideCountsStridesAndOffsets) {
+  Kernel k = add_row();
+  EXPECT_TRUE(facts(k, {{}, {{nullptr, {int64_t{1} << 30, 1}}, {nullptr, {1}}, {nullptr, {6, 1}}}}).wide);
+  EXPECT_TRUE(facts(k, {{}, {{nullptr, {-(int64_t{1} << 30), 1}}, {nullptr, {1}}, {nullptr, {6, 1}}}}).wide);
+  k.axes = {{1 << 20, false}, {1 << 12, false}};
+  EXPECT_TRUE(facts(k, {{}, {{nullptr, {0, 0}}, {nullptr, {0}}, {nullptr, {0, 0}}}}).wide) << "2^32 elements of broadcasts";
+}
+
+TEST(Facts, SymbolsTakeTheCallsSizes) {
+  Kernel k = add_row();
+  k.axes[0].extent = Dim::symbol("N");
+  k.operands[0].extents[0] = k.operands[2].extents[0] = Dim::symbol("N");
+  const Sizes sizes{{"N", 100}};
+  const Facts f = facts(k, dense_binding(k, sizes));
+  EXPECT_EQ(f.rows, 600);
+  EXPECT_EQ(f.access[1].align, 128u);
+  EXPECT_NE(f.access[0].step[0], 6) << "an operand of two blocks is not assumed dense";
+}
+
+}  // namespace
+}  // namespace fusec
