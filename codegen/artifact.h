@@ -19,7 +19,7 @@ struct Slot {
     step,      // elements from one index of axis `b` to the next, for access `a`
     stride,    // stride of block `b` of access `a`, in elements: multiplies Map::extra[b]
     extent,    // of axis `a`
-    dim,       // value of `dim`
+    dim,       // value of `size`
     rows,      // product of the kept extents
     columns,   // product of the reduced extents
     states,    // pointer: partial states of this launch (Launch::state_bytes)
@@ -32,7 +32,7 @@ struct Slot {
   } kind;
   uint8_t bytes = 8;  // 4 or 8
   uint32_t a = 0, b = 0;
-  Dim dim{};
+  Dim size{};
 };
 
 /// How one call starts: computed from kernel, schedule and facts, never part of the code.
