@@ -1,0 +1,265 @@
+// Composites as primitives. For x: bf16[R,C]
+//
+//   softmax %x, axes=[1]   →   %f = cast %x, to=f32            %e = exp (%f - %m)                  online, fewer terms
+//                              %m = reduce_max %f, axes=[1]    %s = sum %e, axes=[1]
+//                                                              cast (%e / %s), to=bf16             reciprocal
+//
+// Counts of symbolic dims are `size` leaves. Sources: softmax after Milakov & Gimelshein (2018, the online pair), variance in two passes,
+// merged as Chan, Golub & LeVeque (1979) where a kernel takes one sweep.
+
+#include "lib/ir/decompose.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace fusec {
+namespace {
+
+bool is_narrow_float(DType type) { return is_float(type) && bytes(type) < 4; }
+
+/// The composite being written: its builder, the type its interior computes in, and the axes it reduces.
+struct Writer {
+  GraphBuilder& b;
+  Op op;
+  Attrs attrs;             // normalised
+  Type result;
+  DType compute;
+  std::vector<Value> args;  // in `compute`
+  Shape shape;             // of the first operand
+
+  Value node(Op o, std::vector<Value> operands, uint8_t relax = 0) {
+    Attrs a;
+    a.relax = relax;
+    return b.add(o, std::move(operands), std::move(a));
+  }
+  // Arithmetic of a composite's interior. Only what a flag can change carries it, so that equal nodes stay equal.
+  Value add(Value x, Value y) { return node(Op::add, {x, y}, kContract); }
+  Value sub(Value x, Value y) { return node(Op::sub, {x, y}, kContract); }
+  Value mul(Value x, Value y) { return node(Op::mul, {x, y}, kContract); }
+  Value transcendental(Op o, Value x) { return node(o, {x}, is_narrow_float(result.dtype) ? kFewerTerms : 0); }
+  Value scalar(double number) { return b.scalar(compute, number); }
+
+  Value reduce(Op o, Value x, const std::vector<int64_t>& axes, bool keep, uint8_t relax = 0) {
+    Attrs a;
+    a.axes = axes;
+    a.keep = keep;
+    a.relax = relax;
+    return b.add(o, {x}, std::move(a));
+  }
+  Value reshape(Value x, Shape to) {
+    if (!x.valid() || b.type(x).shape == to) return x;
+    Attrs a;
+    a.shape = std::move(to);
+    return b.add(Op::reshape, {x}, std::move(a));
+  }
+
+  /// max(0, elements along `axes` - ddof) in the compute type: a constant, or computed from `size` leaves.
+  Value count(const Shape& dims, const std::vector<int64_t>& axes, int64_t ddof = 0) {
+    Dim n = 1;
+    for (int64_t axis : axes) n = n * dims[size_t(axis)];
+    if (n.is_constant()) return scalar(double(std::max<int64_t>(0, n.constant() - ddof)));
+    Attrs a;
+    a.shape = {n};
+    Value value = b.add(Op::size, {}, std::move(a));
+    if (ddof != 0) {
+      value = b.add(Op::sub, {value, b.scalar(DType::i64, double(ddof))});
+      value = b.add(Op::max, {value, b.scalar(DType::i64, 0)});
+    }
+    return b.cast(value, compute);
+  }
+
+  struct Moments {
+    Value deviation, variance;  // x - mean; its mean square, over `axes`, kept as 1
+  };
+  /// Mean and variance in two passes. The second sum is the pair that one sweep may carry (Welford).
+  Moments moments(Value x, const std::vector<int64_t>& axes, int64_t ddof, bool keep) {
+    const Shape dims = b.type(x).shape;
+    const Value mean = node(Op::div, {reduce(Op::sum, x, axes, true), count(dims, axes)});
+    const Value deviation = sub(x, mean);
+    const Value squares = reduce(Op::sum, mul(deviation, deviation), axes, keep, kOnline);
+    return {deviation, node(Op::div, {squares, count(dims, axes, ddof)})};
+  }
+
+  /// A parameter whose dims belong to `axes` of x (aligned right among them), with ones between so that it broadcasts to x.
+  Value along(Value parameter, const std::vector<int64_t>& axes) {
+    if (!parameter.valid()) return parameter;
+    const Shape dims = b.type(parameter).shape;
+    if (dims.empty()) return parameter;
+    const size_t first = axes.size() - std::min(axes.size(), dims.size());
+    if (first == axes.size()) return parameter;
+    Shape spread(shape.size() - size_t(axes[first]), Dim(1));
+    for (size_t k = first; k < axes.size(); k++) spread[size_t(axes[k] - axes[first])] = dims[dims.size() - (axes.size() - k)];
+    return reshape(parameter, std::move(spread));
+  }
+  /// y * scale + bias, where scale and bias are operands `at` and `at + 1`, if present.
+  Value affine(Value y, size_t at, const std::vector<int64_t>& axes) {
+    if (at < args.size()) y = mul(y, along(args[at], axes));
+    if (at + 1 < args.size()) y = add(y, along(args[at + 1], axes));
+    return y;
+  }
+};
+
+Value mean(Writer& w) {
+  return w.node(Op::div, {w.reduce(Op::sum, w.args[0], w.attrs.axes, w.attrs.keep), w.count(w.shape, w.attrs.axes)});
+}
+
+Value var(Writer& w) { return w.moments(w.args[0], w.attrs.axes, w.attrs.ddof, w.attrs.keep).variance; }
+
+Value softmax(Writer& w) {
+  const Value x = w.args[0];
+  const Value max = w.reduce(Op::reduce_max, x, w.attrs.axes, true);
+  const Value e = w.transcendental(Op::exp, w.node(Op::sub, {x, max}));
+  return w.node(Op::div, {e, w.reduce(Op::sum, e, w.attrs.axes, true, kOnline)}, kReciprocal);
+}
+
+Value log_softmax(Writer& w) {
+  const Value x = w.args[0];
+  const Value max = w.reduce(Op::reduce_max, x, w.attrs.axes, true);
+  const Value shifted = w.node(Op::sub, {x, max});
+  const Value sum = w.reduce(Op::sum, w.transcendental(Op::exp, shifted), w.attrs.axes, true, kOnline);
+  return w.node(Op::sub, {shifted, w.transcendental(Op::log, sum)});
+}
+
+// An infinite max is the answer itself: inf - inf would make it NaN. The guard stands behind the sum, so that the pair of
+// reductions stays max and sum of exp(x - max). A NaN makes the max NaN, which is not infinite.
+Value logsumexp(Writer& w) {
+  const Value x = w.args[0];
+  const Value max = w.reduce(Op::reduce_max, x, w.attrs.axes, true);
+  const Value e = w.transcendental(Op::exp, w.node(Op::sub, {x, max}));
+  const Value sum = w.reduce(Op::sum, e, w.attrs.axes, true, kOnline);
+  const Value log = w.node(Op::add, {max, w.transcendental(Op::log, sum)});
+  return w.reshape(w.node(Op::select, {w.node(Op::is_inf, {max}), max, log}), w.result.shape);
+}
+
+Value layer_norm(Writer& w) {
+  const Writer::Moments m = w.moments(w.args[0], w.attrs.axes, 0, true);
+  const Value scale = w.node(Op::rsqrt, {w.add(m.variance, w.scalar(w.attrs.eps))});
+  return w.affine(w.mul(m.deviation, scale), 1, w.attrs.axes);
+}
+
+Value rms_norm(Writer& w) {
+  const Value x = w.args[0];
+  const Value squares = w.reduce(Op::sum, w.mul(x, x), w.attrs.axes, true);
+  const Value mean_square = w.node(Op::div, {squares, w.count(w.shape, w.attrs.axes)});
+  const Value scale = w.node(Op::rsqrt, {w.add(mean_square, w.scalar(w.attrs.eps))});
+  return w.affine(w.mul(x, scale), 1, w.attrs.axes);
+}
+
+// scale / √(var + eps) is one number a channel, so an element costs a subtraction and one multiply-add.
+Value batch_norm(Writer& w) {
+  const std::vector<int64_t> channel = {w.attrs.axis};
+  const Value scale = w.along(w.args[1], channel), bias = w.along(w.args[2], channel);
+  const Value mean = w.along(w.args[3], channel), variance = w.along(w.args[4], channel);
+  const Value factor = w.mul(w.node(Op::rsqrt, {w.add(variance, w.scalar(w.attrs.eps))}), scale);
+  return w.add(w.mul(w.sub(w.args[0], mean), factor), bias);
+}
+
+// [N,C,...] as [N,G,rest]: channels of a group and all later axes are neighbours, so one axis holds them.
+Value group_norm(Writer& w) {
+  Dim rest = *exact_quotient(w.shape[1], Dim(w.attrs.groups));  // infer has checked it
+  for (size_t k = 2; k < w.shape.size(); k++) rest = rest * w.shape[k];
+  const Value grouped = w.reshape(w.args[0], {w.shape[0], Dim(w.attrs.groups), rest});
+  if (!grouped.valid()) return grouped;
+  const Writer::Moments m = w.moments(grouped, {2}, 0, true);
+  const Value scale = w.node(Op::rsqrt, {w.add(m.variance, w.scalar(w.attrs.eps))});
+  return w.affine(w.reshape(w.mul(m.deviation, scale), w.shape), 1, {1});
+}
+
+Value norm_l1(Writer& w) { return w.reduce(Op::sum, w.node(Op::abs, {w.args[0]}), w.attrs.axes, w.attrs.keep); }
+
+Value norm_l2(Writer& w) {
+  const Value squares = w.reduce(Op::sum, w.mul(w.args[0], w.args[0]), w.attrs.axes, w.attrs.keep);
+  return w.node(Op::sqrt, {squares});
+}
+
+Value split(Writer& w) {
+  const size_t axis = size_t(w.attrs.axis);
+  const Dim part = w.result.shape[axis];
+  Attrs a;
+  a.start.assign(w.shape.size(), Dim(0));
+  a.stop = w.shape;
+  a.step.assign(w.shape.size(), 1);
+  a.start[axis] = part * Dim(w.attrs.index);
+  a.stop[axis] = part * Dim(w.attrs.index + 1);
+  return w.b.add(Op::slice, {w.args[0]}, std::move(a));
+}
+
+Value write(Writer& w) {
+  switch (w.op) {
+    case Op::mean: return mean(w);
+    case Op::var: return var(w);
+    case Op::softmax: return softmax(w);
+    case Op::log_softmax: return log_softmax(w);
+    case Op::logsumexp: return logsumexp(w);
+    case Op::layer_norm: return layer_norm(w);
+    case Op::rms_norm: return rms_norm(w);
+    case Op::batch_norm: return batch_norm(w);
+    case Op::group_norm: return group_norm(w);
+    case Op::norm_l1: return norm_l1(w);
+    case Op::norm_l2: return norm_l2(w);
+    case Op::split: return split(w);
+    default: break;  // every other op is a primitive
+  }
+  w.b.fail(internal_error("no decomposition of " + std::string(name(w.op))));
+  return {};
+}
+
+/// f64 when an operand is; f32 for other floats; integers and bool as they are.
+DType interior_type(std::span<const Type> types) {
+  if (!is_float(types[0].dtype)) return types[0].dtype;
+  const bool wide = std::any_of(types.begin(), types.end(), [](const Type& t) { return t.dtype == DType::f64; });
+  return wide ? DType::f64 : DType::f32;
+}
+
+}  // namespace
+
+Value decompose(GraphBuilder& b, Op op, std::span<const Value> args, const Attrs& attrs) {
+  std::vector<Type> types;
+  for (Value arg : args) {
+    if (!arg.valid()) return {};
+    types.push_back(b.type(arg));
+  }
+  Writer w{b, op, attrs, {}, DType::f32, {}, {}};
+  const Result<Type> result = infer(op, types, w.attrs);
+  if (!result) {
+    b.fail(result.error());
+    return {};
+  }
+  w.result = *result;
+  w.shape = types[0].shape;
+  w.compute = op == Op::split ? types[0].dtype : interior_type(types);
+  for (Value arg : args) w.args.push_back(b.cast(arg, w.compute));
+  try {
+    const Value value = write(w);
+    return value.valid() ? b.cast(value, w.result.dtype) : value;
+  } catch (const std::overflow_error&) {  // Dim arithmetic: f32[0,2^40,2^40] over its last two axes
+    b.fail(input_error(std::string(name(op)) + ": the number of elements reduced does not fit 63 bits"));
+    return {};
+  }
+}
+
+Result<Graph> decompose(const Graph& graph) {
+  GraphBuilder b(graph.name());
+  std::vector<Value> values(graph.size());
+  for (const Port& port : graph.inputs()) values[port.node] = b.input(port.name, graph.node(port.node).type);
+  for (NodeId id = 0; id < graph.size(); id++) {
+    const Node& node = graph.node(id);
+    if (node.op != Op::input) {
+      std::vector<Value> args;
+      for (NodeId arg : node.args) args.push_back(values[arg]);
+      values[id] = is_composite(node.op) ? decompose(b, node.op, args, *node.attrs) : b.add(node.op, std::move(args), *node.attrs);
+    }
+    if (values[id].valid() && !graph.label(id).empty()) b.label(values[id], graph.label(id));
+  }
+  std::vector<Value> outputs;
+  std::vector<std::string> names;
+  for (const Port& port : graph.outputs()) {
+    outputs.push_back(values[port.node]);
+    names.push_back(port.name);
+  }
+  return std::move(b).finish(std::move(outputs), std::move(names));
+}
+
+}  // namespace fusec
