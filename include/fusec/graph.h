@@ -11,9 +11,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "fusec/op.h"
@@ -139,11 +142,15 @@ class GraphBuilder {
 
   Graph graph_;
   std::unordered_multimap<uint64_t, NodeId> by_hash_;
+  std::unordered_set<std::string> input_names_;
   std::optional<Error> error_;
 };
 
 /// Type of a node from its operands' types; `attrs` is normalised on the way. Errors name the op, the types and the axis.
 Result<Type> infer(Op op, std::span<const Type> args, Attrs& attrs);
+
+/// Is this a type a value may have: rank 0 … 8, no negative dim, fewer than 2^63 elements?
+Status check_type(const Type& type);
 
 /// Text to graph: one `graph @name(...)`. Errors carry line, column and the line's text. `file` names the text in errors.
 Result<Graph> parse(std::string_view text, std::string_view file = "");

@@ -32,6 +32,8 @@ enum class Numerics : uint8_t { strict, fused, fast };
 /// Values of the named dims of one call.
 using Sizes = std::map<std::string, int64_t, std::less<>>;
 
+struct DimParts;
+
 /// One extent: a number, a named symbol, or a sum of products of them ("2*N*M+3"). An immutable value, cheap to copy;
 /// equal exactly when the polynomials are. Arithmetic that leaves int64 throws std::overflow_error: parse and verify
 /// turn it into an input error.
@@ -68,9 +70,12 @@ class Dim {
   };
 
  private:
+  friend struct DimParts;  // type.cpp
   int64_t constant_ = 0;
   std::shared_ptr<const std::vector<Term>> terms_;  // null = a number; sorted by symbols
 };
+
+std::optional<Dim> exact_quotient(const Dim& a, const Dim& b);
 
 using Shape = std::vector<Dim>;
 inline constexpr size_t kMaxRank = 8;
