@@ -1,11 +1,11 @@
 // Composites as primitives. For x: bf16[R,C]
 //
-//   softmax %x, axes=[1]   →   %f = cast %x, to=f32            %e = exp (%f - %m)                  online, fewer terms
-//                              %m = reduce_max %f, axes=[1]    %s = sum %e, axes=[1]
-//                                                              cast (%e / %s), to=bf16             reciprocal
+//   softmax %x, axes=[1]   →   %f = cast %x, to=f32            %e = exp (%f - %m)          fewer terms
+//                              %m = reduce_max %f, axes=[1]    %s = sum %e, axes=[1]       online
+//                                                              cast (%e / %s), to=bf16     reciprocal
 //
-// Counts of symbolic dims are `size` leaves. Sources: softmax after Milakov & Gimelshein (2018, the online pair), variance in two passes,
-// merged as Chan, Golub & LeVeque (1979) where a kernel takes one sweep.
+// Counts of symbolic dims are `size` leaves. Sources: the online pair of softmax after Milakov & Gimelshein (2018); variance in two
+// passes, merged as Chan, Golub & LeVeque (1979) where a kernel takes one sweep.
 
 #include "lib/ir/decompose.h"
 
@@ -82,22 +82,11 @@ struct Writer {
     return {deviation, node(Op::div, {squares, count(dims, axes, ddof)})};
   }
 
-  /// A parameter whose dims belong to `axes` of x (aligned right among them), with ones between so that it broadcasts to x.
-  Value along(Value parameter, const std::vector<int64_t>& axes) {
-    if (!parameter.valid()) return parameter;
-    const Shape dims = b.type(parameter).shape;
-    if (dims.empty()) return parameter;
-    const size_t first = axes.size() - std::min(axes.size(), dims.size());
-    if (first == axes.size()) return parameter;
-    Shape spread(shape.size() - size_t(axes[first]), Dim(1));
-    for (size_t k = first; k < axes.size(); k++) spread[size_t(axes[k] - axes[first])] = dims[dims.size() - (axes.size() - k)];
+  /// One number a channel of `axis`, with ones behind so that it broadcasts to x.
+  Value per_channel(Value parameter, size_t axis) {
+    Shape spread(shape.size() - axis, Dim(1));
+    spread[0] = shape[axis];
     return reshape(parameter, std::move(spread));
-  }
-  /// y * scale + bias, where scale and bias are operands `at` and `at + 1`, if present.
-  Value affine(Value y, size_t at, const std::vector<int64_t>& axes) {
-    if (at < args.size()) y = mul(y, along(args[at], axes));
-    if (at + 1 < args.size()) y = add(y, along(args[at + 1], axes));
-    return y;
   }
 };
 
@@ -133,10 +122,17 @@ Value logsumexp(Writer& w) {
   return w.reshape(w.node(Op::select, {w.node(Op::is_inf, {max}), max, log}), w.result.shape);
 }
 
+/// y * scale + bias, where operands 1 and 2 are given; they broadcast to x.
+Value affine(Writer& w, Value y) {
+  if (w.args.size() > 1) y = w.mul(y, w.args[1]);
+  if (w.args.size() > 2) y = w.add(y, w.args[2]);
+  return y;
+}
+
 Value layer_norm(Writer& w) {
   const Writer::Moments m = w.moments(w.args[0], w.attrs.axes, 0, true);
   const Value scale = w.node(Op::rsqrt, {w.add(m.variance, w.scalar(w.attrs.eps))});
-  return w.affine(w.mul(m.deviation, scale), 1, w.attrs.axes);
+  return affine(w, w.mul(m.deviation, scale));
 }
 
 Value rms_norm(Writer& w) {
@@ -144,14 +140,14 @@ Value rms_norm(Writer& w) {
   const Value squares = w.reduce(Op::sum, w.mul(x, x), w.attrs.axes, true);
   const Value mean_square = w.node(Op::div, {squares, w.count(w.shape, w.attrs.axes)});
   const Value scale = w.node(Op::rsqrt, {w.add(mean_square, w.scalar(w.attrs.eps))});
-  return w.affine(w.mul(x, scale), 1, w.attrs.axes);
+  return affine(w, w.mul(x, scale));
 }
 
 // scale / √(var + eps) is one number a channel, so an element costs a subtraction and one multiply-add.
 Value batch_norm(Writer& w) {
-  const std::vector<int64_t> channel = {w.attrs.axis};
-  const Value scale = w.along(w.args[1], channel), bias = w.along(w.args[2], channel);
-  const Value mean = w.along(w.args[3], channel), variance = w.along(w.args[4], channel);
+  const size_t axis = size_t(w.attrs.axis);
+  const Value scale = w.per_channel(w.args[1], axis), bias = w.per_channel(w.args[2], axis);
+  const Value mean = w.per_channel(w.args[3], axis), variance = w.per_channel(w.args[4], axis);
   const Value factor = w.mul(w.node(Op::rsqrt, {w.add(variance, w.scalar(w.attrs.eps))}), scale);
   return w.add(w.mul(w.sub(w.args[0], mean), factor), bias);
 }
@@ -164,7 +160,8 @@ Value group_norm(Writer& w) {
   if (!grouped.valid()) return grouped;
   const Writer::Moments m = w.moments(grouped, {2}, 0, true);
   const Value scale = w.node(Op::rsqrt, {w.add(m.variance, w.scalar(w.attrs.eps))});
-  return w.affine(w.reshape(w.mul(m.deviation, scale), w.shape), 1, {1});
+  for (size_t k = 1; k < w.args.size(); k++) w.args[k] = w.per_channel(w.args[k], 1);
+  return affine(w, w.reshape(w.mul(m.deviation, scale), w.shape));
 }
 
 Value norm_l1(Writer& w) { return w.reduce(Op::sum, w.node(Op::abs, {w.args[0]}), w.attrs.axes, w.attrs.keep); }
@@ -249,7 +246,8 @@ Result<Graph> decompose(const Graph& graph) {
     if (node.op != Op::input) {
       std::vector<Value> args;
       for (NodeId arg : node.args) args.push_back(values[arg]);
-      values[id] = is_composite(node.op) ? decompose(b, node.op, args, *node.attrs) : b.add(node.op, std::move(args), *node.attrs);
+      values[id] = is_composite(node.op) ? decompose(b, node.op, args, *node.attrs)
+                                         : b.add(node.op, std::move(args), *node.attrs);
     }
     if (values[id].valid() && !graph.label(id).empty()) b.label(values[id], graph.label(id));
   }

@@ -400,6 +400,10 @@ Types infer_leaf(const Call& call) {
     if (auto fits = normalise_axis(a.axis, type); !fits) return fits.error();
     return type;
   }
+  if (call.op == Op::size) {
+    if (a.shape.size() != 1) return complain("takes one dim, not " + text(a.shape));
+    return Type{DType::i64, {}};
+  }
   return internal_error("its type comes from the graph's header");
 }
 

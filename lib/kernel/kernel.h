@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "fusec/graph.h"
+#include "fusec/numerics.h"
 #include "lib/fusion/group.h"
 
 namespace fusec {
