@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "fusec/graph.h"
-#include "fusec/numerics.h"
 #include "lib/fusion/group.h"
 
 namespace fusec {
