@@ -55,6 +55,35 @@ std::string bytes(const Schedule& s) {
   return w.out;
 }
 
+std::optional<Schedule> parse_schedule(std::string_view text) {
+  bool good = true;
+  auto number = [&](int bytes) -> uint64_t {
+    if (text.size() < size_t(bytes)) return good = false, 0;
+    uint64_t n = 0;
+    for (int i = 0; i < bytes; ++i) n |= uint64_t(uint8_t(text[i])) << (8 * i);
+    text.remove_prefix(bytes);
+    return n;
+  };
+  Schedule s;
+  s.skeleton = Template(number(1)), s.keep = Keep(number(1)), s.edges = Edges(number(1)), s.finish = Finish(number(1));
+  good &= s.skeleton <= Template::cpu_tile && s.keep <= Keep::cache_buffer && s.edges <= Edges::each && s.finish <= Finish::next_kernel;
+  for (uint16_t* n : {&s.threads, &s.min_blocks, &s.lanes_per_row, &s.rows_in_flight, &s.cluster, &s.steps, &s.baked}) *n = number(2);
+  for (uint8_t* n : {&s.slots, &s.slices, &s.ahead, &s.vector_axis}) *n = number(1);
+  for (uint16_t& n : s.lane) n = number(2);
+  for (uint16_t& n : s.block) n = number(2);
+  const uint64_t flags = number(1);
+  s.wide_index = flags & 1, s.dynamic_rows = flags >> 1 & 1, s.dependent_launch = flags >> 2 & 1;
+  for (uint64_t n = number(4); good && n > 0; --n) {
+    Access& a = s.access.emplace_back();
+    a.bytes = number(1);
+    const uint64_t marks = number(1);
+    a.staged = marks & 1, a.streamed = marks >> 1 & 1, a.early = marks >> 2 & 1, a.prefetch = marks >> 3 & 1, a.bypass = marks >> 4 & 1;
+  }
+  for (uint64_t n = number(4); good && n > 0; --n) s.cut.push_back(number(4));
+  if (!good || !text.empty()) return {};
+  return s;
+}
+
 std::string print(const Schedule& s) {
   std::string out = kTemplates[size_t(s.skeleton)];
   out += std::string(" keep=") + kKeeps[size_t(s.keep)] + " edges=" + kEdges[size_t(s.edges)];

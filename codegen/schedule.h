@@ -6,7 +6,9 @@
 // assumes. schedule(kernel, facts, device) is pure and takes microseconds; each back end has its own.
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/kernel/kernel.h"
@@ -47,6 +49,8 @@ struct Schedule {
 
 /// Canonical bytes: equal exactly when the schedules are. Part of every cache key.
 std::string bytes(const Schedule& schedule);
+/// The schedule of these bytes; nullopt for anything that `bytes` never wrote.
+std::optional<Schedule> parse_schedule(std::string_view bytes);
 /// One readable line, for explain and the `schedules` command.
 std::string print(const Schedule& schedule);
 

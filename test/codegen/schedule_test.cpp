@@ -47,6 +47,18 @@ TEST(Schedule, BytesDifferExactlyWhenSchedulesDo) {
   EXPECT_NE(bytes(a), bytes(b));
 }
 
+TEST(Schedule, ComesBackFromItsBytes) {
+  Schedule s{.skeleton = Template::cpu_rows, .keep = Keep::cache_buffer, .edges = Edges::each, .threads = 512, .wide_index = true};
+  s.lane[3] = 16;
+  s.access = {{.bytes = 64, .staged = 1, .bypass = 1}};
+  s.cut = {3, 9};
+  const std::string text = bytes(s);
+  ASSERT_TRUE(parse_schedule(text));
+  EXPECT_EQ(*parse_schedule(text), s);
+  for (size_t n = 0; n < text.size(); ++n) EXPECT_FALSE(parse_schedule(text.substr(0, n))) << n;
+  EXPECT_FALSE(parse_schedule(text + '\0'));
+}
+
 TEST(Schedule, PrintsOneLine) {
   Schedule s{.skeleton = Template::rows, .keep = Keep::registers, .threads = 256, .steps = 2};
   s.lane[1] = 8;

@@ -1,0 +1,30 @@
+#include "runtime/log.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdlib>
+#include <memory>
+
+namespace fusec {
+namespace {
+
+// A logger of our own: the host's default logger and its registry are not ours to touch.
+spdlog::logger& logger() {
+  static const auto kLogger = [] {
+    auto made = std::make_unique<spdlog::logger>("fusec", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made->set_pattern("%n: %l: %v");
+    const char* level = std::getenv("FUSEC_LOG");
+    made->set_level(level ? spdlog::level::from_str(level) : spdlog::level::warn);
+    return made.release();  // never destroyed: a thread may still warn while the process ends
+  }();
+  return *kLogger;
+}
+
+}  // namespace
+
+void log_warning(std::string_view text) { logger().warn("{}", text); }
+void log_info(std::string_view text) { logger().info("{}", text); }
+void log_debug(std::string_view text) { logger().debug("{}", text); }
+
+}  // namespace fusec
