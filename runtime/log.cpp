@@ -1,5 +1,6 @@
 #include "runtime/log.h"
 
+#define FMT_HEADER_ONLY  // distributions build spdlog against a fmt library; ours must bring no further one to the host
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
