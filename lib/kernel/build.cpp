@@ -1,0 +1,379 @@
+// Group to Kernel.
+//
+//   y = x - max(x, axes=[1])   →   axes {i kept, j reduced}; load x[i,j]; sweep 0: max; sweep 1: store x[i,j] - max[i]
+//
+// An attempt walks the group backwards and asks at which coordinates each node is wanted (coordinates.cpp), then forwards and
+// makes one value for each node and coordinate. A reshape that needs a finer axis, or a reduction that brings axes of its own,
+// changes the domain, and the attempt starts over; each restart makes the domain strictly finer, so they end. Known limits:
+// 16 axes; one set of reduced axes; a reduction's result is read one row for one row.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+#include "lib/ir/convert.h"
+#include "lib/kernel/axes.h"
+#include "lib/kernel/builder.h"
+
+namespace fusec {
+namespace {
+
+using index::Coord;
+using index::Coords;
+
+/// The output whose shape is the domain: the one with most elements among those that no other output needs.
+NodeId root_of(const Graph& graph, const Group& group) {
+  std::vector<char> needed(graph.size(), false);
+  for (size_t n = group.nodes.size(); n-- > 0;) {
+    const NodeId id = group.nodes[n];
+    for (NodeId arg : graph.node(id).args) needed[arg] = true;
+  }
+  NodeId root = group.outputs.front();
+  double most = -1;
+  for (NodeId id : group.outputs) {
+    const double size = index::guess(graph.node(id).type.shape) + (needed[id] ? 0 : 0.5);
+    if (size > most) {
+      most = size;
+      root = id;
+    }
+  }
+  return root;
+}
+
+/// A concat of equal pieces at the root is several stores into one buffer: the domain is one piece.
+bool is_store_of_pieces(const Graph& graph, const Group& group, NodeId root) {
+  const Node& node = graph.node(root);
+  if (node.op != Op::concat || node.args.size() < 2 || group.outputs.size() != 1) return false;
+  for (NodeId id : group.nodes)
+    for (NodeId arg : graph.node(id).args)
+      if (arg == root) return false;
+  return std::all_of(node.args.begin(), node.args.end(),
+                     [&](NodeId arg) { return graph.node(arg).type.shape == graph.node(node.args[0]).type.shape; });
+}
+
+/// Bits of a rank-0 constant as a register holds them.
+uint64_t register_bits(const Tensor& value) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, value.data.data(), bytes(value.dtype));
+  if (is_float(value.dtype) && compute_type(value.dtype) != value.dtype)
+    return std::bit_cast<uint32_t>(to_float(value.dtype, bits));
+  return bits;
+}
+
+struct Attempt : KernelBuilder {
+  NodeId root;
+  bool pieces;
+
+  void make_domain() {
+    for (bool reduced : {false, true}) {
+      const auto& lists = reduced ? domain.reduced : domain.kept;
+      for (size_t list = 0; list < lists.size(); list++)
+        for (size_t position = 0; position < lists[list].size(); position++) {
+          atoms.push_back(lists[list][position]);
+          atom_reduced.push_back(reduced);
+          atom_home.push_back({list + (reduced ? domain.kept.size() : 0), position});
+        }
+    }
+    reduced_known = !domain.reduced.empty();
+  }
+
+  void run() {
+    make_domain();
+    demands.resize(graph.size());
+    inside.assign(graph.size(), false);
+    is_input = is_output = inside;
+    for (NodeId id : group.nodes) inside[id] = true;
+    for (NodeId id : group.inputs) is_input[id] = true;
+    for (NodeId id : group.outputs) is_output[id] = true;
+    make_operands();
+    backward();
+    if (failed()) return;
+    forward();
+    if (failed()) return;
+    stores();
+    if (failed()) return;
+    finish();
+  }
+
+  void make_operands() {
+    auto add = [&](NodeId node, uint32_t index, bool output, const std::vector<Layout>& layouts) {
+      const Type& type = graph.node(node).type;
+      Operand operand{node, index, output, type.dtype, type.shape, {}, true};
+      const Layout layout = index < layouts.size() ? layouts[index] : Layout{};
+      for (size_t k = 0; k < type.shape.size(); k++)
+        if (k + 1 == type.shape.size() || !(layout.joined >> k & 1)) operand.block_end.push_back(uint8_t(k + 1));
+      operand.unit = layout.unit;
+      kernel.operands.push_back(std::move(operand));
+    };
+    for (uint32_t k = 0; k < group.inputs.size(); k++) add(group.inputs[k], k, false, options.inputs);
+    for (uint32_t k = 0; k < group.outputs.size(); k++) add(group.outputs[k], k, true, options.outputs);
+  }
+
+  uint16_t operand_of(NodeId node, bool output) const {
+    for (size_t k = 0; k < kernel.operands.size(); k++)
+      if (kernel.operands[k].node == node && kernel.operands[k].output == output) return uint16_t(k);
+    return 0;
+  }
+
+  /// Where to compute an output that no consumer in the group asks for.
+  void demand_output(NodeId id) {
+    const Shape& shape = graph.node(id).type.shape;
+    const Shape& domain_shape = pieces ? graph.node(graph.node(root).args[0]).type.shape : graph.node(root).type.shape;
+    const Coords at = identity();
+    if (shape == domain_shape) {
+      demand(id, at, kNoVal);
+      return;
+    }
+    // A row value beside full rows: the shape of some reduction's result whose operand is the domain.
+    for (NodeId other : group.nodes) {
+      const Node& node = graph.node(other);
+      if (!is_reduce(node.op) || graph.node(node.args[0]).type.shape != domain_shape) continue;
+      if (index::align(shape, node.type.shape).empty() && !shape.empty()) continue;
+      const std::vector<bool> reduced = reduced_dims(node, domain_shape.size());
+      Coords kept;
+      Shape kept_shape;
+      for (size_t k = 0; k < domain_shape.size(); k++)
+        if (!reduced[k]) kept.push_back(at[k]), kept_shape.push_back(domain_shape[k]);
+      if (!(elements(kept_shape) == elements(shape))) continue;
+      if (auto through = through_reshape(kept, kept_shape, shape)) demand(id, *through, kNoVal);
+      return;
+    }
+    if (elements(shape) == elements(domain_shape)) {
+      if (auto through = through_reshape(at, domain_shape, shape)) demand(id, *through, kNoVal);
+      return;
+    }
+    refuse("not-one-domain", "outputs " + text(graph.node(id).type) + " and " + text(graph.node(root).type) +
+                                 " do not share one domain");
+  }
+
+  void backward() {
+    if (pieces)
+      for (NodeId arg : graph.node(root).args) demand(arg, identity(), kNoVal);
+    else
+      demand(root, identity(), kNoVal);
+    for (size_t n = group.nodes.size(); n-- > 0;) {
+      const NodeId id = group.nodes[n];
+      if (pieces && id == root) continue;
+      if (is_output[id] && demands[id].empty()) demand_output(id);
+      for (size_t k = 0; k < demands[id].size(); k++) {
+        if (failed()) return;
+        pull(id, demands[id][k]);
+      }
+      if (failed()) return;
+    }
+  }
+
+  /// The access map of an operand at some coordinates: one linear form a block of joined dims.
+  Map map_of(const Operand& operand, const Coords& at, Val guard) {
+    Map map;
+    map.guard = guard;
+    size_t dim = 0;
+    for (uint8_t end : operand.block_end) {
+      Linear form = index::zero(atoms.size());
+      Val extra = kNoVal;
+      for (; dim < end; dim++) {
+        Dim inner = 1;
+        for (size_t k = dim + 1; k < end; k++) inner = inner * operand.extents[k];
+        form = index::sum(form, index::scaled(at[dim].at, inner));
+        if (at[dim].extra == kNoVal) continue;
+        Val part = at[dim].extra;
+        if (!inner.is(1)) part = compute(Op::mul, DType::i64, {part, size_of(inner)});
+        extra = extra == kNoVal ? part : compute(Op::add, DType::i64, {extra, part});
+      }
+      map.at.push_back(std::move(form));
+      map.extra.push_back(extra);
+    }
+    return map;
+  }
+
+  Val leaf_or_load(NodeId id, const Demand& wanted) {
+    const Node& node = graph.node(id);
+    if (is_input[id]) {
+      Inst inst{Kind::load};
+      inst.type = node.type.dtype;
+      inst.operand = operand_of(id, false);
+      inst.map = map_of(kernel.operands[inst.operand], wanted.at, wanted.guard);
+      inst.origin = id;
+      return push(inst);
+    }
+    if (node.op == Op::constant && node.type.shape.empty()) return constant(node.type.dtype, register_bits(*node.attrs->value));
+    if (node.op == Op::iota) {
+      const Val at = position(wanted.at[size_t(node.attrs->axis)]);
+      return node.type.dtype == DType::i64 ? at : compute(Op::cast, node.type.dtype, {at});
+    }
+    if (node.op == Op::size) return size_of(node.attrs->shape[0]);
+    refuse("no-kernel", std::string(name(node.op)) + " is neither in the group nor one of its inputs");
+    return 0;
+  }
+
+  Val element(NodeId id, const Demand& wanted) {
+    const Node& node = graph.node(id);
+    auto arg = [&](size_t k) { return demands[node.args[k]][wanted.operands[k]].value; };
+    if (is_elementwise(node.op)) {
+      Inst inst{Kind::compute, node.op, node.type.dtype};
+      for (size_t k = 0; k < node.args.size(); k++) inst.args.push_back(arg(k));
+      inst.rounds = is_float(node.type.dtype) && compute_type(node.type.dtype) != node.type.dtype;
+      inst.relax = node.attrs->relax;
+      inst.alpha = node.attrs->alpha;
+      inst.beta = node.attrs->beta;
+      inst.origin = id;
+      return push(inst);
+    }
+    if (node.op == Op::pad || node.op == Op::concat) {
+      const bool is_pad = node.op == Op::pad;
+      Val value = is_pad ? constant(node.type.dtype, register_bits(*node.attrs->value)) : arg(node.args.size() - 1);
+      for (size_t k = node.args.size() - (is_pad ? 0 : 1); k-- > 0;)
+        if (wanted.within[k] == kNoVal) value = arg(k);
+        else value = compute(Op::select, node.type.dtype, {wanted.within[k], arg(k), value});
+      return value;
+    }
+    return arg(0);  // views: the operand, at other coordinates
+  }
+
+  void forward() {
+    for (NodeId id : group.inputs)
+      for (Demand& wanted : demands[id]) wanted.value = leaf_or_load(id, wanted);
+    for (NodeId id = 0; id < graph.size(); id++)
+      if (!inside[id] && !is_input[id])
+        for (Demand& wanted : demands[id]) wanted.value = leaf_or_load(id, wanted);
+    for (NodeId id : group.nodes) {
+      if (pieces && id == root) continue;
+      for (size_t k = 0; k < demands[id].size(); k++) {
+        Demand& wanted = demands[id][k];
+        wanted.value = is_reduce(graph.node(id).op) ? reduction(id, wanted) : element(id, wanted);
+        if (failed()) return;
+      }
+    }
+  }
+
+  Val reduction(NodeId id, const Demand& wanted) {
+    const Node& node = graph.node(id);
+    const Demand& operand = demands[node.args[0]][wanted.operands[0]];
+    const DType from = graph.node(node.args[0]).type.dtype;
+    Reduction reduction;
+    reduction.op = node.op;
+    reduction.inputs = {operand.value};
+    reduction.accumulate = compute_type(from);
+    reduction.last = node.attrs->last;
+    if (node.op == Op::argmax || node.op == Op::argmin) {
+      // Row-major position within the reduced dims of the graph's value, not of the kernel's axes: order never matters.
+      const Shape& shape = graph.node(node.args[0]).type.shape;
+      const std::vector<bool> reduced = reduced_dims(node, shape.size());
+      Coord at{index::zero(atoms.size())};
+      Dim inner = 1;
+      for (size_t k = shape.size(); k-- > 0;)
+        if (reduced[k]) {
+          at.at = index::sum(at.at, index::scaled(operand.at[k].at, inner));
+          inner = inner * shape[k];
+        }
+      reduction.inputs.push_back(position(at));
+    }
+    Inst inst{Kind::result, node.op, node.type.dtype};
+    inst.reduction = uint16_t(kernel.reductions.size());
+    inst.rounds = is_float(node.type.dtype) && compute_type(node.type.dtype) != node.type.dtype;
+    inst.relax = node.attrs->relax;
+    inst.origin = id;
+    for (size_t k = 0; k < kernel.reductions.size(); k++)
+      if (kernel.reductions[k].op == reduction.op && kernel.reductions[k].inputs == reduction.inputs &&
+          kernel.reductions[k].last == reduction.last) {
+        inst.reduction = uint16_t(k);
+        return push(inst);
+      }
+    const Val value = push(inst);
+    reduction.results = {value};
+    kernel.reductions.push_back(std::move(reduction));
+    return value;
+  }
+
+  void store(NodeId output, Val value, const Coords& at) {
+    Inst inst{Kind::store};
+    inst.type = graph.node(output).type.dtype;
+    inst.args = {value};
+    inst.operand = operand_of(output, true);
+    inst.map = map_of(kernel.operands[inst.operand], at, kNoVal);
+    inst.origin = output;
+    kernel.values.push_back(inst);
+  }
+
+  void stores() {
+    if (pieces) {
+      const Node& node = graph.node(root);
+      const size_t axis = size_t(node.attrs->axis);
+      Dim before = 0;
+      for (size_t k = 0; k < node.args.size(); k++) {
+        Coords at = identity();
+        at[axis].at.offset = before;
+        store(root, demands[node.args[k]][0].value, at);
+        before = before + graph.node(node.args[k]).type.shape[axis];
+      }
+      return;
+    }
+    for (NodeId id : group.outputs) {
+      const Shape& shape = graph.node(id).type.shape;
+      const Demand* chosen = nullptr;
+      for (const Demand& wanted : demands[id])
+        if (!chosen && wanted.guard == kNoVal && is_bijection(wanted.at, shape)) chosen = &wanted;
+      if (!chosen) return refuse("not-one-domain", "an output is not computed once for each of its elements");
+      store(id, chosen->value, chosen->at);
+    }
+  }
+
+  /// One element of the output for each combination of the atoms it walks: all atoms, or all kept ones.
+  bool is_bijection(const Coords& at, const Shape& shape) const {
+    if (covers_kept_atoms(at, shape)) return true;
+    std::vector<int> seen(atoms.size(), 0);
+    for (size_t k = 0; k < at.size(); k++) {
+      if (shape[k].is(1) && index::is_constant(at[k].at) && at[k].extra == kNoVal) continue;
+      auto part = index::whole(at[k], shape[k], atoms);
+      if (!part) return false;
+      for (size_t atom : *part) seen[atom]++;
+    }
+    for (size_t k = 0; k < atoms.size(); k++)
+      if (seen[k] != 1 && !atoms[k].is(1)) return false;
+    return true;
+  }
+
+  void finish() {
+    for (size_t k = 0; k < atoms.size(); k++) kernel.axes.push_back({atoms[k], atom_reduced[k]});
+    drop_unused(kernel);
+    arrange_axes(kernel);
+    if (kernel.axes.size() > kMaxAxes) return refuse("too-many-axes", "more than 16 axes remain");
+    if (options.numerics != Numerics::strict) relax_rounding(kernel);
+    find_varying_axes(kernel);
+    plan_sweeps(kernel);
+    find_in_place(kernel);
+  }
+};
+
+bool restart(Domain& domain, const Split& split) {
+  if (split.list == ~size_t{0}) return true;  // reduce_coords added the reduced lists already
+  auto& lists = split.list < domain.kept.size() ? domain.kept : domain.reduced;
+  auto& list = lists[split.list < domain.kept.size() ? split.list : split.list - domain.kept.size()];
+  auto outer = exact_quotient(list[split.position], split.inner);
+  if (!outer || split.inner.is(1) || outer->is(1)) return false;
+  list[split.position] = *outer;
+  list.insert(list.begin() + long(split.position) + 1, split.inner);
+  return true;
+}
+
+}  // namespace
+
+Result<Kernel> build(const Graph& graph, const Group& group, const BuildOptions& options) try {
+  const NodeId root = root_of(graph, group);
+  const bool pieces = is_store_of_pieces(graph, group, root);
+  Domain domain;
+  for (const Dim& dim : graph.node(pieces ? graph.node(root).args[0] : root).type.shape) domain.kept.push_back({dim});
+  for (int attempts = 0; attempts < 64; attempts++) {
+    Attempt attempt{{graph, group, options, domain}, root, pieces};
+    attempt.run();
+    if (attempt.refusal) return *attempt.refusal;
+    if (!attempt.split) return std::move(attempt.kernel);
+    if (!restart(domain, *attempt.split)) break;
+  }
+  return input_error("too-many-axes: the reshapes of this group cut its axes too finely");
+} catch (const std::overflow_error&) {
+  return input_error("too-large: an extent leaves 64 bits");
+}
+
+}  // namespace fusec
