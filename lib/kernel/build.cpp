@@ -8,7 +8,7 @@
 // 16 axes; one set of reduced axes; a reduction's result is read one row for one row.
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <cstring>
 #include <stdexcept>
 
@@ -56,8 +56,11 @@ bool is_store_of_pieces(const Graph& graph, const Group& group, NodeId root) {
 uint64_t register_bits(const Tensor& value) {
   uint64_t bits = 0;
   std::memcpy(&bits, value.data.data(), bytes(value.dtype));
-  if (is_float(value.dtype) && compute_type(value.dtype) != value.dtype)
-    return std::bit_cast<uint32_t>(to_float(value.dtype, bits));
+  if (is_float(value.dtype) && compute_type(value.dtype) != value.dtype) {
+    float wide;
+    widen(value.dtype, value.data.data(), &wide, 1);
+    return std::bit_cast<uint32_t>(wide);
+  }
   return bits;
 }
 
@@ -346,7 +349,7 @@ struct Attempt : KernelBuilder {
   }
 };
 
-bool restart(Domain& domain, const Split& split) {
+bool restart(DomainAxes& domain, const Split& split) {
   if (split.list == ~size_t{0}) return true;  // reduce_coords added the reduced lists already
   auto& lists = split.list < domain.kept.size() ? domain.kept : domain.reduced;
   auto& list = lists[split.list < domain.kept.size() ? split.list : split.list - domain.kept.size()];
@@ -362,7 +365,7 @@ bool restart(Domain& domain, const Split& split) {
 Result<Kernel> build(const Graph& graph, const Group& group, const BuildOptions& options) try {
   const NodeId root = root_of(graph, group);
   const bool pieces = is_store_of_pieces(graph, group, root);
-  Domain domain;
+  DomainAxes domain;
   for (const Dim& dim : graph.node(pieces ? graph.node(root).args[0] : root).type.shape) domain.kept.push_back({dim});
   for (int attempts = 0; attempts < 64; attempts++) {
     Attempt attempt{{graph, group, options, domain}, root, pieces};

@@ -29,7 +29,7 @@ struct Split {
 };
 
 /// The domain: dims of the root, then dims that only reductions have; each cut into atoms, outermost first.
-struct Domain {
+struct DomainAxes {
   std::vector<std::vector<Dim>> kept, reduced;
 };
 
@@ -37,7 +37,7 @@ struct KernelBuilder {
   const Graph& graph;
   const Group& group;
   const BuildOptions& options;
-  Domain& domain;
+  DomainAxes& domain;
 
   std::vector<Dim> atoms;           // all of them, kept lists first
   std::vector<bool> atom_reduced;
