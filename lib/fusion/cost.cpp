@@ -1,0 +1,58 @@
+// The cost model's facts: what memory traffic and arithmetic a piece of graph stands for.
+
+#include "lib/fusion/cost.h"
+
+namespace fusec {
+namespace {
+
+double size_of(const Dim& dim, const Sizes& sizes) {
+  if (dim.is_constant()) return double(dim.constant());
+  Sizes known = sizes;
+  for (const std::string& symbol : dim.symbols()) known.emplace(symbol, 4096);
+  return double(dim.value(known).value_or(INT64_MAX));
+}
+
+double elements(const Graph& graph, NodeId id, const Sizes& sizes) {
+  double product = 1;
+  for (const Dim& dim : graph.node(id).type.shape) product *= size_of(dim, sizes);
+  return product;
+}
+
+bool only_renames(Op op) { return op == Op::reshape || op == Op::broadcast; }
+
+}  // namespace
+
+double value_bytes(const Graph& graph, NodeId id, const Sizes& sizes) {
+  return elements(graph, id, sizes) * double(bytes(graph.node(id).type.dtype));
+}
+
+double node_work(const Graph& graph, NodeId id, const Sizes& sizes) {
+  const Node& node = graph.node(id);
+  return info(node.op).cost * elements(graph, is_reduce(node.op) ? node.args[0] : id, sizes);
+}
+
+double traffic(const Graph& graph, const Group& group, const Sizes& sizes) {
+  double sum = 0;
+  for (NodeId id : group.inputs) sum += value_bytes(graph, id, sizes);
+  for (NodeId id : group.outputs) sum += value_bytes(graph, id, sizes);
+  return sum;
+}
+
+double unfused_traffic(const Graph& graph, const Sizes& sizes) {
+  double sum = 0;
+  for (NodeId id = 0; id < graph.size(); id++) {
+    const Node& node = graph.node(id);
+    if (is_leaf(node.op) || only_renames(node.op)) continue;
+    for (NodeId arg : node.args) sum += value_bytes(graph, arg, sizes);
+    sum += value_bytes(graph, id, sizes);
+  }
+  return sum;
+}
+
+size_t unfused_kernels(const Graph& graph) {
+  size_t count = 0;
+  for (const Node& node : graph.nodes()) count += !is_leaf(node.op) && !only_renames(node.op);
+  return count;
+}
+
+}  // namespace fusec
