@@ -269,9 +269,15 @@ struct Planner {
 
   /// A cheap producer that several groups read is computed in each of them, where that moves fewer bytes.
   void recompute_cheap() {
+    std::vector<std::set<GroupId>> homes(graph.size());  // every group that computes a node
+    for (NodeId id = 0; id < graph.size(); id++)
+      if (owner[id] != kNone) homes[id] = {owner[id]};
     for (size_t k = parts.size(); k-- > 0;) {
       if (!parts[k].alive || !is_cheap(parts[k])) continue;
-      const std::set<GroupId> into = readers(GroupId(k));
+      std::set<GroupId> into;
+      for (NodeId id : parts[k].nodes)
+        for (NodeId user : users[id]) into.insert(homes[user].begin(), homes[user].end());
+      into.erase(GroupId(k));
       const Group producer = describe(parts[k].nodes);
       double saved = traffic(graph, producer) + options.launch_bytes;
       bool fits = !into.empty();
@@ -289,6 +295,10 @@ struct Planner {
       if (!fits || saved <= 0) continue;
       size_t next = 0;
       for (GroupId reader : into) parts[reader].nodes = std::move(grown[next++]);
+      for (NodeId id : parts[k].nodes) {
+        homes[id].erase(GroupId(k));
+        homes[id].insert(into.begin(), into.end());
+      }
       parts[k].alive = false;
     }
   }
