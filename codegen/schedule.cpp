@@ -47,7 +47,7 @@ std::string bytes(const Schedule& s) {
   for (uint8_t n : {s.slots, s.slices, s.ahead, s.vector_axis}) w.number(n, 1);
   for (uint16_t n : s.lane) w.number(n, 2);
   for (uint16_t n : s.block) w.number(n, 2);
-  w.number(s.wide_index | s.dynamic_rows << 1 | s.dependent_launch << 2, 1);
+  w.number(s.wide_index | s.dynamic_rows << 1 | s.dependent_launch << 2 | s.merged << 3, 1);
   w.number(s.access.size(), 4);
   for (const Access& a : s.access) w.number(a.bytes, 1), w.number(bits(a), 1);
   w.number(s.cut.size(), 4);
@@ -72,7 +72,7 @@ std::optional<Schedule> parse_schedule(std::string_view text) {
   for (uint16_t& n : s.lane) n = number(2);
   for (uint16_t& n : s.block) n = number(2);
   const uint64_t flags = number(1);
-  s.wide_index = flags & 1, s.dynamic_rows = flags >> 1 & 1, s.dependent_launch = flags >> 2 & 1;
+  s.wide_index = flags & 1, s.dynamic_rows = flags >> 1 & 1, s.dependent_launch = flags >> 2 & 1, s.merged = flags >> 3 & 1;
   for (uint64_t n = number(4); good && n > 0; --n) {
     Access& a = s.access.emplace_back();
     a.bytes = number(1);
@@ -103,6 +103,7 @@ std::string print(const Schedule& s) {
   if (s.wide_index) out += " wide";
   if (s.dynamic_rows) out += " dynamic_rows";
   if (s.dependent_launch) out += " dependent_launch";
+  if (s.merged) out += " merged";
   if (!s.access.empty()) {
     out += " access=";
     for (size_t i = 0; i < s.access.size(); ++i) {

@@ -41,6 +41,7 @@ struct Schedule {
   uint16_t baked = 0;               // axes whose extent is a literal in the text
   bool wide_index = false;          // 64-bit address arithmetic
   bool dynamic_rows = false, dependent_launch = false;
+  bool merged = false;              // the code is that of merge_sweeps(kernel): fewer sweeps over rows that leave the chip
   std::vector<Access> access;       // one a load and store, in the order of kernel.values
   std::vector<Val> cut;             // full values carried from sweep to sweep; the rest is computed again
 

@@ -1,0 +1,162 @@
+// Pairs of reductions that one sweep can carry.
+//
+//   sweep 0: m = reduce_max v1;  sweep 1: s = sum v4, v4 = exp(v1 - m)   →   sweep 0: online {m, s} of v1
+
+#include "lib/kernel/merge_sweeps.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "lib/kernel/axes.h"
+
+namespace fusec {
+namespace {
+
+struct Pair {
+  uint16_t first, second;  // reductions: second needs first
+  Fold fold;
+  Val mean;                // welford: the value that result 0 replaces
+};
+
+bool is(const Inst& inst, Op op) { return inst.kind == Kind::compute && inst.op == op; }
+
+/// exp(x - max) where max is a reduce_max of x.
+std::optional<Pair> online_pair(const Kernel& kernel, uint16_t second) {
+  const Inst& e = kernel.values[kernel.reductions[second].inputs[0]];
+  if (!is(e, Op::exp) || e.rounds) return std::nullopt;
+  const Inst& shifted = kernel.values[e.args[0]];
+  if (!is(shifted, Op::sub) || shifted.rounds) return std::nullopt;
+  const Inst& max = kernel.values[shifted.args[1]];
+  if (max.kind != Kind::result || kernel.reductions[max.reduction].op != Op::reduce_max) return std::nullopt;
+  if (kernel.reductions[max.reduction].inputs[0] != shifted.args[0]) return std::nullopt;
+  return Pair{max.reduction, second, Fold::online, kNoVal};
+}
+
+/// (x - mean)² where mean is sum(x) / count.
+std::optional<Pair> welford_pair(const Kernel& kernel, uint16_t second) {
+  const Inst& square = kernel.values[kernel.reductions[second].inputs[0]];
+  if (!is(square, Op::mul) || square.args[0] != square.args[1] || square.rounds) return std::nullopt;
+  const Inst& deviation = kernel.values[square.args[0]];
+  if (!is(deviation, Op::sub) || deviation.rounds) return std::nullopt;
+  const Inst& mean = kernel.values[deviation.args[1]];
+  if (!is(mean, Op::div)) return std::nullopt;
+  const Inst& sum = kernel.values[mean.args[0]];
+  if (sum.kind != Kind::result || kernel.reductions[sum.reduction].op != Op::sum) return std::nullopt;
+  if (kernel.reductions[sum.reduction].inputs[0] != deviation.args[0]) return std::nullopt;
+  const Val divisor = mean.args[1];
+  if (kernel.values[divisor].varies) return std::nullopt;  // a count, the same for every row
+  return Pair{sum.reduction, second, Fold::welford, deviation.args[1]};
+}
+
+std::optional<Pair> find_pair(const Kernel& kernel) {
+  for (uint16_t k = 0; k < kernel.reductions.size(); k++) {
+    const Reduction& second = kernel.reductions[k];
+    if (second.results.empty() || second.fold != Fold::op || second.op != Op::sum) continue;
+    if (!(kernel.values[second.results[0]].relax & kOnline)) continue;
+    auto pair = online_pair(kernel, k);
+    if (!pair) pair = welford_pair(kernel, k);
+    if (pair && kernel.reductions[pair->first].fold == Fold::op) return pair;
+  }
+  return std::nullopt;
+}
+
+void merge(Kernel& kernel, const Pair& pair) {
+  Reduction& first = kernel.reductions[pair.first];
+  Reduction& second = kernel.reductions[pair.second];
+  first.fold = pair.fold;
+  if (pair.fold == Fold::welford) {
+    // Result 0 is the mean itself: the division by the count is the fold's own, and the sum stays for whoever else reads it.
+    const Val old_sum = first.results[0];
+    const Inst sum = kernel.values[old_sum];
+    const bool sum_is_read = std::any_of(kernel.values.begin(), kernel.values.end(), [&](const Inst& inst) {
+      return &inst != &kernel.values[pair.mean] && std::find(inst.args.begin(), inst.args.end(), old_sum) != inst.args.end();
+    });
+    Inst& mean = kernel.values[pair.mean];
+    if (sum_is_read) {
+      // mean * count, computed after the merged sweep.
+      kernel.values[old_sum] = {Kind::compute, Op::mul, sum.type, {pair.mean, mean.args[1]}};
+    }
+    mean = sum;
+    mean.index = 0;
+    mean.reduction = pair.first;
+    first.results = {pair.mean};
+  }
+  Inst& result = kernel.values[second.results[0]];
+  result.reduction = pair.first;
+  result.index = 1;
+  first.results.push_back(second.results[0]);
+  second.inputs.clear();
+  second.results.clear();
+}
+
+/// Values in an order where arguments come first: merging moved some results forward.
+void sort_values(Kernel& kernel) {
+  const size_t n = kernel.values.size();
+  std::vector<Val> order, renamed(n, kNoVal);
+  std::vector<char> state(n, 0);
+  auto needs = [&](Val value) {
+    const Inst& inst = kernel.values[value];
+    std::vector<Val> out = inst.args;
+    out.insert(out.end(), inst.map.extra.begin(), inst.map.extra.end());
+    out.push_back(inst.map.guard);
+    if (inst.kind == Kind::result)
+      for (Val input : kernel.reductions[inst.reduction].inputs) out.push_back(input);
+    std::erase(out, kNoVal);
+    return out;
+  };
+  for (Val root = 0; root < n; root++) {
+    std::vector<Val> stack{root};
+    while (!stack.empty()) {
+      const Val value = stack.back();
+      if (state[value] == 2) {
+        stack.pop_back();
+        continue;
+      }
+      bool ready = true;
+      for (Val arg : needs(value))
+        if (state[arg] != 2) {
+          stack.push_back(arg);
+          ready = false;
+        }
+      if (!ready) continue;
+      state[value] = 2;
+      renamed[value] = Val(order.size());
+      order.push_back(value);
+      stack.pop_back();
+    }
+  }
+  std::vector<Inst> values;
+  for (Val old : order) values.push_back(std::move(kernel.values[old]));
+  for (Inst& inst : values) {
+    for (Val& arg : inst.args) arg = renamed[arg];
+    for (Val& extra : inst.map.extra)
+      if (extra != kNoVal) extra = renamed[extra];
+    if (inst.map.guard != kNoVal) inst.map.guard = renamed[inst.map.guard];
+  }
+  for (Reduction& reduction : kernel.reductions) {
+    for (Val& input : reduction.inputs) input = renamed[input];
+    for (Val& result : reduction.results) result = renamed[result];
+  }
+  kernel.values = std::move(values);
+}
+
+}  // namespace
+
+Kernel merge_sweeps(const Kernel& kernel) {
+  Kernel out = kernel;
+  bool changed = false;
+  while (auto pair = find_pair(out)) {
+    merge(out, *pair);
+    changed = true;
+  }
+  if (!changed) return out;
+  sort_values(out);
+  drop_unused(out);
+  find_varying_axes(out);
+  out.sweeps.clear();
+  out.row_stores.clear();
+  plan_sweeps(out);
+  return out;
+}
+
+}  // namespace fusec
