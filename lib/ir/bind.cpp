@@ -123,6 +123,8 @@ struct Binder {
     }
     if (auto fits = check_type(bound); !fits) return fits;
     if (n.op == Op::slice) return check_slice(n);
+    if (n.op == Op::size && !n.attrs->shape[0].value(sizes))
+      return input_error("the size " + n.attrs->shape[0].text() + " follows from no input, or leaves 64 bits");
     if (n.op != Op::pad) return Done{};
     for (const auto* list : {&n.attrs->low, &n.attrs->high})
       for (const Dim& d : *list)

@@ -104,7 +104,7 @@ TEST(Text, LiteralsKeepTheirBits) {
                           0x7fefffffffffffffull, 0x000fffffffffffffull})
       one(type, bits);
     uint64_t state = 12345;
-    for (int i = 0; i < 20000; ++i) one(type, state = state * 6364136223846793005ull + 1442695040888963407ull ^ (state >> 29));
+    for (int i = 0; i < 20000; ++i) one(type, state = (state * 6364136223846793005ull + 1442695040888963407ull) ^ (state >> 29));
   }
 }
 
