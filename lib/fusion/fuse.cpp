@@ -3,9 +3,10 @@
 //   m = max x; e = exp(x - m); s = sum e; y = e / s     four kernels, x read twice, e written and read twice
 //                                                    →  one group: x read once, y written once
 //
-// Every computed node starts as a group. Chains of equal shape merge in one linear pass; then a priority queue merges the pair that
-// saves most traffic, as long as no cycle arises and build() finds one kernel for both; then cheap producers that several groups
-// read are computed in each of them. Known limits: a refused pair is not tried again with a third group.
+// Every computed node starts as a group. Chains of equal shape merge in one linear pass; cheap producers that several groups read
+// (casts, views) are copied into each of them; then a priority queue merges the pair that saves most traffic, as long as no cycle
+// arises and build() finds one kernel for both; last, cheap producers are copied again where what is left profits. Copies that end
+// in one group are one node again. Known limits: a refused pair is not tried again with a third group.
 
 #include "lib/fusion/fuse.h"
 
@@ -43,12 +44,10 @@ struct Planner {
   const FuseOptions& options;
   std::vector<std::vector<NodeId>> users;
   std::vector<char> is_output;
-  std::vector<GroupId> owner;   // the group that stores a node's value; leaves have none
+  std::vector<std::set<GroupId>> homes;  // the groups that compute a node; none for leaves
   std::vector<Part> parts;
   std::priority_queue<Candidate> queue{};
   std::vector<Refusal> refusals{};
-
-  static constexpr GroupId kNone = ~GroupId{0};
 
   bool computed(NodeId id) const { return !is_leaf(graph.node(id).op); }
   /// Read from memory, not made in the kernel: inputs, dense constants, other groups' results.
@@ -116,19 +115,30 @@ struct Planner {
   }
 
   void start() {
-    owner.assign(graph.size(), kNone);
+    homes.resize(graph.size());
     for (NodeId id = 0; id < graph.size(); id++) {
       if (!computed(id)) continue;
-      owner[id] = GroupId(parts.size());
+      homes[id] = {GroupId(parts.size())};
       parts.push_back({{id}});
     }
   }
 
-  void absorb(GroupId into, GroupId from) {
+  bool computes(GroupId id, NodeId node) const { return homes[node].contains(id); }
+
+  std::vector<NodeId> together(GroupId a, GroupId b) const {
     std::vector<NodeId> nodes;
-    std::merge(parts[into].nodes.begin(), parts[into].nodes.end(), parts[from].nodes.begin(), parts[from].nodes.end(),
-               std::back_inserter(nodes));
-    for (NodeId id : parts[from].nodes) owner[id] = into;
+    std::set_union(parts[a].nodes.begin(), parts[a].nodes.end(), parts[b].nodes.begin(), parts[b].nodes.end(),
+                   std::back_inserter(nodes));
+    return nodes;
+  }
+
+  /// `into` computes what `from` does as well; `from` is no more.
+  void absorb(GroupId into, GroupId from) {
+    std::vector<NodeId> nodes = together(into, from);
+    for (NodeId id : parts[from].nodes) {
+      homes[id].erase(from);
+      homes[id].insert(into);
+    }
     parts[into].nodes = std::move(nodes);
     parts[into].version++;
     parts[from].alive = false;
@@ -141,12 +151,12 @@ struct Planner {
     for (size_t k = 0; k < parts.size(); k++)
       for (NodeId arg : graph.node(parts[k].nodes[0]).args) operands[k] += !is_leaf(graph.node(arg).op) || in_memory(arg);
     for (NodeId id = 0; id < graph.size(); id++) {
-      if (owner[id] == kNone || !is_elementwise(graph.node(id).op)) continue;
+      if (!is_elementwise(graph.node(id).op)) continue;
       for (NodeId arg : graph.node(id).args) {
-        if (owner[arg] == kNone || owner[arg] == owner[id] || is_output[arg] || users[arg].size() != 1) continue;
+        if (!computed(arg) || is_output[arg] || users[arg].size() != 1) continue;
         if (!is_elementwise(graph.node(arg).op) || graph.node(arg).type.shape != graph.node(id).type.shape) continue;
-        const GroupId into = owner[id], from = owner[arg];
-        if (parts[into].nodes.size() + parts[from].nodes.size() > options.max_nodes / 2) continue;
+        const GroupId into = *homes[id].begin(), from = *homes[arg].begin();
+        if (into == from || parts[into].nodes.size() + parts[from].nodes.size() > options.max_nodes / 2) continue;
         if (operands[into] + operands[from] > options.max_operands / 2) continue;
         operands[into] += operands[from] - 1;
         absorb(into, from);
@@ -154,11 +164,13 @@ struct Planner {
     }
   }
 
+  /// Groups that read a value of this one from memory, and groups whose values this one reads.
   std::set<GroupId> readers(GroupId id) const {
     std::set<GroupId> out;
     for (NodeId node : parts[id].nodes)
       for (NodeId user : users[node])
-        if (owner[user] != id) out.insert(owner[user]);
+        for (GroupId home : homes[user])
+          if (!computes(home, node)) out.insert(home);
     return out;
   }
 
@@ -166,7 +178,7 @@ struct Planner {
     std::set<GroupId> out;
     for (NodeId node : parts[id].nodes)
       for (NodeId arg : graph.node(node).args)
-        if (owner[arg] != kNone && owner[arg] != id) out.insert(owner[arg]);
+        if (!computes(id, arg)) out.insert(homes[arg].begin(), homes[arg].end());
     return out;
   }
 
@@ -195,10 +207,9 @@ struct Planner {
     double saved = options.launch_bytes;
     for (NodeId node : parts[producer].nodes) {
       bool read = false, elsewhere = is_output[node];
-      for (NodeId user : users[node]) {
-        read = read || owner[user] == consumer;
-        elsewhere = elsewhere || (owner[user] != consumer && owner[user] != producer);
-      }
+      for (NodeId user : users[node])
+        for (GroupId home : homes[user])
+          if (!computes(home, node)) (home == consumer ? read : elsewhere) = true;
       if (read) saved += value_bytes(graph, node) * (elsewhere ? 1 : 2);
     }
     queue.push({saved, producer, consumer, parts[producer].version, parts[consumer].version});
@@ -210,7 +221,8 @@ struct Planner {
     for (NodeId input : describe(parts[id].nodes).inputs) {
       size_t count = 0;
       for (NodeId user : users[input])
-        if (owner[user] != id && owner[user] != kNone && count++ < 8) shared[owner[user]] += value_bytes(graph, input);
+        for (GroupId home : homes[user])
+          if (home != id && count++ < 8) shared[home] += value_bytes(graph, input);
     }
     for (auto [other, bytes] : shared)
       queue.push({bytes, std::min(id, other), std::max(id, other), parts[std::min(id, other)].version,
@@ -226,7 +238,7 @@ struct Planner {
   void refuse(const Candidate& pair, const std::string& code, const std::string& reason) {
     for (NodeId node : parts[pair.first].nodes)
       for (NodeId user : users[node])
-        if (owner[user] == pair.second) {
+        if (computes(pair.second, user) && !computes(pair.second, node)) {
           refusals.push_back({node, user, code, reason, int64_t(std::min(pair.saved, 9e18))});
           return;
         }
@@ -245,10 +257,7 @@ struct Planner {
         refuse(pair, "cycle", "a third kernel stands between them");
         continue;
       }
-      std::vector<NodeId> nodes;
-      std::merge(parts[pair.first].nodes.begin(), parts[pair.first].nodes.end(), parts[pair.second].nodes.begin(),
-                 parts[pair.second].nodes.end(), std::back_inserter(nodes));
-      if (auto why = objection(describe(nodes))) {
+      if (auto why = objection(describe(together(pair.first, pair.second)))) {
         refuse(pair, why->first, why->second);
         continue;
       }
@@ -267,39 +276,34 @@ struct Planner {
     return cost <= 8;
   }
 
-  /// A cheap producer that several groups read is computed in each of them, where that moves fewer bytes.
+  /// A cheap producer that several groups read is computed in each of them, where that moves no more bytes than storing it once
+  /// from the first of them.
   void recompute_cheap() {
-    std::vector<std::set<GroupId>> homes(graph.size());  // every group that computes a node
-    for (NodeId id = 0; id < graph.size(); id++)
-      if (owner[id] != kNone) homes[id] = {owner[id]};
-    for (size_t k = parts.size(); k-- > 0;) {
+    for (GroupId k = GroupId(parts.size()); k-- > 0;) {
       if (!parts[k].alive || !is_cheap(parts[k])) continue;
-      std::set<GroupId> into;
-      for (NodeId id : parts[k].nodes)
-        for (NodeId user : users[id]) into.insert(homes[user].begin(), homes[user].end());
-      into.erase(GroupId(k));
-      const Group producer = describe(parts[k].nodes);
-      double saved = traffic(graph, producer) + options.launch_bytes;
-      bool fits = !into.empty();
-      std::vector<std::vector<NodeId>> grown;
+      const std::set<GroupId> into = readers(k);
+      double stored = 0, recomputed = 0;
+      for (NodeId id : describe(parts[k].nodes).inputs) stored += value_bytes(graph, id);
+      bool fits = into.size() > 1;
       for (GroupId reader : into) {
-        std::vector<NodeId> nodes;
-        std::set_union(parts[reader].nodes.begin(), parts[reader].nodes.end(), parts[k].nodes.begin(), parts[k].nodes.end(),
-                       std::back_inserter(nodes));
-        Group group = describe(nodes);
-        std::erase_if(group.outputs, [&](NodeId id) { return owner[id] == k; });
+        const Group group = describe(together(reader, k));
         fits = fits && !objection(group);
-        saved += traffic(graph, describe(parts[reader].nodes)) - traffic(graph, group);
-        grown.push_back(std::move(nodes));
+        for (NodeId id : group.inputs) recomputed += value_bytes(graph, id);
+        for (NodeId id : describe(parts[reader].nodes).inputs) stored += value_bytes(graph, id);
+        if (!fits) break;
       }
-      if (!fits || saved <= 0) continue;
-      size_t next = 0;
-      for (GroupId reader : into) parts[reader].nodes = std::move(grown[next++]);
-      for (NodeId id : parts[k].nodes) {
-        homes[id].erase(GroupId(k));
+      if (!fits || recomputed > stored) continue;
+      const std::vector<NodeId> nodes = parts[k].nodes;
+      for (GroupId reader : into) {
+        parts[reader].nodes = together(reader, k);
+        parts[reader].version++;
+      }
+      for (NodeId id : nodes) {
+        homes[id].erase(k);
         homes[id].insert(into.begin(), into.end());
       }
       parts[k].alive = false;
+      parts[k].nodes.clear();
     }
   }
 
@@ -369,6 +373,7 @@ Result<GroupPlan> fuse(const Graph& graph, const FuseOptions& options) {
   planner.start();
   if (options.merge) {
     planner.merge_chains();
+    planner.recompute_cheap();
     planner.merge_best();
     planner.recompute_cheap();
   }

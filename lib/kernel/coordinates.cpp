@@ -228,6 +228,14 @@ std::optional<Coords> KernelBuilder::reduce_coords(NodeId id, const Coords& at) 
         refuse("reduction-recomputed", "a reduction would be computed again along an axis that it does not have");
         return std::nullopt;
       }
+  Dim pool_elements = 1;
+  for (size_t atom : pool) pool_elements = pool_elements * atoms[atom];
+  if (!(pool_elements == reduced_elements)) {
+    refuse(reduced_known ? "two-axis-sets" : "reduction-recomputed",
+           reduced_known ? "reductions over different axes do not share a kernel"
+                         : "a reduction would be computed again along an axis that it does not have");
+    return std::nullopt;
+  }
   const std::vector<size_t> all = pool;
   Coords out = kept;
   size_t taken = 0;
@@ -262,12 +270,6 @@ std::optional<Coords> KernelBuilder::reduce_coords(NodeId id, const Coords& at) 
       out[k].at.factor[part[n]] = factor;
       factor = factor * atoms[part[n]];
     }
-  }
-  if (taken != pool.size()) {
-    refuse(reduced_known ? "two-axis-sets" : "reduction-recomputed",
-           reduced_known ? "reductions over different axes do not share a kernel"
-                         : "a reduction would be computed again along an axis that it does not have");
-    return std::nullopt;
   }
   for (size_t atom : all) atom_reduced[atom] = true;
   reduced_known = true;

@@ -13,7 +13,9 @@ namespace {
 Graph graph_of(const std::string& body) {
   Result<Graph> graph = parse(body, "test.fus");
   EXPECT_TRUE(graph) << (graph ? "" : graph.error().text());
-  return decompose(*graph);
+  Result<Graph> primitive = decompose(*graph);
+  EXPECT_TRUE(primitive) << (primitive ? "" : primitive.error().text());
+  return *primitive;
 }
 
 /// The whole graph as one group.
@@ -172,9 +174,9 @@ TEST(Build, ReshapeRefinesTheAxes) {
 }
 
 TEST(Build, UnalignedReshapeDividesIndices) {
-  const Kernel kernel = kernel_of(R"(graph @g(%x: f32[6,5]) -> f32[10,3] {
+  const Kernel kernel = kernel_of(R"(graph @g(%x: f32[6,5]) -> f32[3,10] {
     %t = transpose %x {perm=[1,0]}
-    %y = reshape %t {shape=[10,3]}
+    %y = reshape %t {shape=[3,10]}
     return %y
   })");
   EXPECT_EQ(kernel.sweeps.size(), 1u) << print(kernel);
@@ -210,7 +212,7 @@ TEST(Build, ConcatOfEqualPiecesStoresEachPiece) {
 
 TEST(Build, PadGuardsItsLoad) {
   const Kernel kernel = kernel_of(R"(graph @g(%x: f32[5]) -> f32[9] {
-    %p = pad %x {low=[1], high=[3], value=f32[] 2.0}
+    %p = pad %x {low=[1], high=[3], value=2.0}
     %y = exp %p
     return %y
   })");
