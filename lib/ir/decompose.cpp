@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/ir/rebuild.h"
+
 namespace fusec {
 namespace {
 
@@ -239,25 +241,11 @@ Value decompose(GraphBuilder& b, Op op, std::span<const Value> args, const Attrs
 
 Result<Graph> decompose(const Graph& graph) {
   GraphBuilder b(graph.name());
-  std::vector<Value> values(graph.size());
-  for (const Port& port : graph.inputs()) values[port.node] = b.input(port.name, graph.node(port.node).type);
-  for (NodeId id = 0; id < graph.size(); id++) {
+  return rebuild(graph, b, [&](NodeId id, std::vector<Value> args) {
     const Node& node = graph.node(id);
-    if (node.op != Op::input) {
-      std::vector<Value> args;
-      for (NodeId arg : node.args) args.push_back(values[arg]);
-      values[id] = is_composite(node.op) ? decompose(b, node.op, args, *node.attrs)
-                                         : b.add(node.op, std::move(args), *node.attrs);
-    }
-    if (values[id].valid() && !graph.label(id).empty()) b.label(values[id], graph.label(id));
-  }
-  std::vector<Value> outputs;
-  std::vector<std::string> names;
-  for (const Port& port : graph.outputs()) {
-    outputs.push_back(values[port.node]);
-    names.push_back(port.name);
-  }
-  return std::move(b).finish(std::move(outputs), std::move(names));
+    if (is_composite(node.op)) return decompose(b, node.op, args, *node.attrs);
+    return b.add(node.op, std::move(args), *node.attrs);
+  });
 }
 
 }  // namespace fusec
