@@ -64,6 +64,9 @@ struct Solver {
       case Holds::floats:
         if (!floats) return false;
         break;
+      case Holds::fused:
+        if (!floats || numerics == Numerics::strict) return false;
+        break;
       case Holds::fast:
         if (!floats || numerics != Numerics::fast) return false;
         break;
@@ -159,7 +162,7 @@ struct Putter {
       if (is_literal(p.args[k]) && !(parts[k] = folded(p.args[k], type))) return std::nullopt;
       args.push_back(std::move(*parts[k]));
     }
-    return evaluate_scalar(p.op, args, attrs(p));
+    return evaluate_op(p.op, args, attrs(p));
   }
 
   std::optional<Value> put(const Pattern& p, std::optional<DType> expected) {
@@ -180,6 +183,15 @@ struct Putter {
     return b.constant(std::move(*tensor));
   }
 
+  /// A node that would be ill-typed is no error: the rule does not fire there.
+  std::optional<Value> checked(Op op, std::vector<Value> args, Attrs a) {
+    std::vector<Type> types;
+    for (Value v : args) types.push_back(b.type(v));
+    if (!infer(op, types, a)) return std::nullopt;
+    const Value made = make(op, std::move(args), std::move(a));
+    return made.valid() ? std::optional(made) : std::nullopt;
+  }
+
   std::optional<Value> put_node(const Pattern& p, std::optional<DType> expected) {
     const bool passes_down = info(p.op).rule == Rule::same;
     std::vector<std::optional<Value>> parts(p.args.size());
@@ -193,8 +205,7 @@ struct Putter {
       args.push_back(*parts[k]);
     }
     const bool logical = p.op == Op::bitwise_not && b.type(args[0]).dtype == DType::boolean;
-    const Value made = make(logical ? Op::not_ : p.op, std::move(args), attrs(p));
-    return made.valid() ? std::optional(made) : std::nullopt;
+    return checked(logical ? Op::not_ : p.op, std::move(args), attrs(p));
   }
 };
 
@@ -218,7 +229,7 @@ std::optional<Value> build(const Pattern& put, const Match& m, GraphBuilder& b, 
   return make(Op::broadcast, {*value}, std::move(a));
 }
 
-std::optional<Tensor> evaluate_scalar(Op op, std::span<const Tensor> args, const Attrs& attrs) {
+std::optional<Tensor> evaluate_op(Op op, std::span<const Tensor> args, const Attrs& attrs) {
   GraphBuilder b("fold");
   std::vector<Value> values;
   for (const Tensor& t : args) values.push_back(b.constant(t));

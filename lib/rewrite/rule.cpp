@@ -51,7 +51,7 @@ std::string node_text(const Pattern& p) {
 std::string text(const Pattern& p) {
   switch (p.kind) {
     case Pattern::value: return std::string(1, "xyz"[p.index]);
-    case Pattern::constant: return std::string(1, "cde"[p.index]);
+    case Pattern::constant: return std::string(1, "cdef"[p.index]);
     case Pattern::number: return p.literal == int64_t(p.literal) && number_text(p.literal) != "-0.0" ? std::to_string(int64_t(p.literal))
                                                                                                   : number_text(p.literal);
     case Pattern::special: return p.which == Pattern::all_ones ? "all_ones" : p.which == Pattern::lowest ? "lowest" : "highest";
@@ -67,6 +67,7 @@ std::string_view name(Holds holds) {
     case Holds::exact: return "exact";
     case Holds::integers: return "integers";
     case Holds::floats: return "floats";
+    case Holds::fused: return "fused";
     case Holds::fast: return "fast";
   }
   return "";

@@ -5,7 +5,7 @@
 //   {"div-pow2",   x / c,         x * fold(1 / c),   exact,    has_exact_reciprocal},
 //   {"add-const",  (x + c) + d,   x + fold(c + d),   integers},
 //
-// x, y, z match any value and the same name matches the same value; c, d, e match scalar constants; a number matches the constant of
+// x, y, z match any value and the same name matches the same value; c, d, e, f match scalar constants; a number matches the constant of
 // that very value (0 is no -0.0). Commutative ops match both ways round. Operands broadcast, and so does what is put.
 
 #include <array>
@@ -22,7 +22,7 @@ struct Match;
 struct Pattern {
   enum Kind : uint8_t {
     value,     // index: x y z
-    constant,  // index: c d e, a scalar constant
+    constant,  // index: c d e f, a scalar constant
     number,    // the constant of this value, in the type of its neighbours
     special,   // all_ones lowest highest, likewise
     node,      // op over args; cast and bitcast: their target is type slot `index`
@@ -50,10 +50,11 @@ enum class Holds : uint8_t {
   exact,     ///< all, bit for bit: NaN, infinities, -0.0, denormals, overflow and wrap
   integers,  ///< integers and bool, bit for bit
   floats,    ///< floats, bit for bit
-  fast,      ///< floats, but only under Numerics::fast
+  fused,     ///< floats, under Numerics::fused and fast: the same function by other arithmetic
+  fast,      ///< floats, under Numerics::fast only
 };
 
-inline constexpr size_t kPatternValues = 3, kPatternConstants = 3, kPatternTypes = 2;
+inline constexpr size_t kPatternValues = 3, kPatternConstants = 4, kPatternTypes = 2;
 inline constexpr uint8_t kNoSlot = 0xff;
 
 /// What the names of a pattern stand for at one place of a graph.
@@ -69,6 +70,7 @@ struct Match {
   const Tensor& c() const { return *graph->node(constants[0]).attrs->value; }
   const Tensor& d() const { return *graph->node(constants[1]).attrs->value; }
   const Tensor& e() const { return *graph->node(constants[2]).attrs->value; }
+  const Tensor& f() const { return *graph->node(constants[3]).attrs->value; }
 };
 
 struct RewriteRule {
@@ -85,7 +87,8 @@ std::string_view name(Holds holds);
 /// The vocabulary of rule files: using namespace fusec::patterns;
 namespace patterns {
 
-inline constexpr Holds exact = Holds::exact, integers = Holds::integers, floats = Holds::floats, fast = Holds::fast;
+inline constexpr Holds exact = Holds::exact, integers = Holds::integers, floats = Holds::floats, fused = Holds::fused,
+                       fast = Holds::fast;
 
 inline Pattern leaf(Pattern::Kind kind, uint8_t index) {
   Pattern p;
@@ -100,7 +103,7 @@ inline Pattern node(Op op, std::vector<Pattern> args, uint8_t type = kNoSlot) {
   return p;
 }
 inline const Pattern x = leaf(Pattern::value, 0), y = leaf(Pattern::value, 1), z = leaf(Pattern::value, 2);
-inline const Pattern c = leaf(Pattern::constant, 0), d = leaf(Pattern::constant, 1), e = leaf(Pattern::constant, 2);
+inline const Pattern c = leaf(Pattern::constant, 0), d = leaf(Pattern::constant, 1), e = leaf(Pattern::constant, 2), f = leaf(Pattern::constant, 3);
 
 inline Pattern special(Pattern::Special which) {
   Pattern p = leaf(Pattern::special, 0);
