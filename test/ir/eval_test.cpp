@@ -169,7 +169,7 @@ TEST(Eval, R09_R10_TypesAndLiterals) {
 }
 
 TEST(Eval, R12_Denormals) {
-  EXPECT_EQ(node("mul %x, 2", {"f32[2] [1e-40,1.4e-45]"}, "f32[2]"), "f32[2] [2e-40, 3e-45]");
+  EXPECT_EQ(node("mul %x, 2", {"f32[2] [1e-40,1.4e-45]"}, "f32[2]"), "f32[2] [1.99999e-40, 3e-45]");
   EXPECT_EQ(node("eq %x, 0", {"f32[2] [1e-40,1.4e-45]"}, "bool[2]"), "bool[2] false");
   EXPECT_EQ(node("sqrt %x", {"f32[2] [1e-40,1.4e-45]"}, "f32[2]"), "f32[2] [9.999973e-21, 3.743392e-23]");
   EXPECT_EQ(node("add %x, %x", {"f16[1] 0x0100"}, "f16[1]"), "f16[1] [1.1920929e-07]");
@@ -186,11 +186,11 @@ TEST(Eval, R13_HalfRounding) {
     return %e, %g })", {"f16[] 2048", "f16[] 1"});
   EXPECT_EQ(text(out[0]) + text(out[1]), "bool[] truebool[] false");
   // f64 to f16 rounds once: by way of f32 this would round up to a tie and then to even.
-  EXPECT_EQ(node("cast %x {to=f16}", {"f64[] 1.00048828125000011"}, "f16[]"), "f16[] 1.0009766");
+  EXPECT_EQ(node("cast %x {to=f16}", {"f64[] 1.0004882812500003"}, "f16[]"), "f16[] 1.0009766");
   // A sum of f16 accumulates wider.
   EXPECT_EQ(node("sum %x", {"f16[4096] 1"}, "f16[]"), "f16[] 4096.0");
   // i64 to bf16 rounds once too: 2^62 + 2^54 is a tie, one more is above it.
-  EXPECT_EQ(node("cast %x {to=bf16}", {"i64[2] [4629700416936869888,4629700416936869889]"}, "bf16[2]"), "bf16[2] [4.611686e+18, 4.6477149e+18]");
+  EXPECT_EQ(node("cast %x {to=bf16}", {"i64[2] [4629700416936869888,4629700416936869889]"}, "bf16[2]"), "bf16[2] [4.611686e+18, 4.647715e+18]");
 }
 
 TEST(Eval, R16_Argmax) {
@@ -253,7 +253,7 @@ TEST(Eval, F8FollowsTheCastTable) {
             "f8e4m3[8] [448.0, 448.0, nan, nan, nan, nan, nan(0xff), 0.001953125]");
   EXPECT_EQ(node("cast %x {to=f8e5m2}", {"f32[6] [57344,61439,61440,inf,nan,1.52587890625e-05]"}, "f8e5m2[6]"),
             "f8e5m2[6] [57344.0, 57344.0, inf, inf, nan, 1.5258789e-05]");
-  EXPECT_EQ(node("mul %x, %x", {"f8e4m3[2] [20,1.125]"}, "f8e4m3[2]"), "f8e4m3[2] [416.0, 1.25]");
+  EXPECT_EQ(node("mul %x, %x", {"f8e4m3[2] [20,1.125]"}, "f8e4m3[2]"), "f8e4m3[2] [384.0, 1.25]");
 }
 
 TEST(Convert, EveryNarrowFloatRoundsToNearestEven) {
@@ -331,7 +331,7 @@ TEST(Eval, SymbolsAreSolvedAndChecked) {
   const auto message = [](const char* text, std::vector<std::vector<int64_t>> extents) {
     auto g = parse(text);
     EXPECT_TRUE(g) << (g ? "" : g.error().text());
-    auto sizes = bind(*g, extents);
+    auto sizes = fusec::bind(*g, extents);
     if (!sizes) return sizes.error().message;
     std::string out;
     for (const auto& [name, size] : *sizes) out += name + "=" + std::to_string(size) + " ";
