@@ -209,22 +209,28 @@ void Skeleton::chunk(Frame& frame) {
   auto body = [&](std::span<Frame> frames) { row(frames); };
   if (bypassed_.empty()) return lanes(frame, from, to, body);
   // A masked head brings the first bypassing store to a vector's boundary; the others must then stand on one too.
-  e_.choose(large(), [&] {
-    V start = from;
-    head(frame, start, to);
+  V start = e_.variable(b_.getInt64Ty(), "start"), around = e_.variable(b_.getInt1Ty(), "around");
+  b_.CreateStore(from, start);
+  b_.CreateStore(b_.getFalse(), around);
+  e_.when(large(), [&] {
+    V first = from;
+    head(frame, first, to);
+    b_.CreateStore(first, start);
     V aligned = b_.getTrue();
     Frame probe = frame;
-    probe.index[e_.vector_axis] = start;
+    probe.index[e_.vector_axis] = first;
     for (Val v : bypassed_) {
       const uint64_t size = bytes(e_.kernel.operands[e_.kernel.values[v].operand].type) * e_.width;
       V low = b_.CreateAnd(b_.CreatePtrToInt(e_.address(probe, v), b_.getInt64Ty()), e_.i64(static_cast<int64_t>(size) - 1));
       aligned = b_.CreateAnd(aligned, b_.CreateIsNull(low));
     }
-    e_.choose(aligned, [&] {
-      e_.bypass = true;
-      lanes(frame, start, to, body);
-      e_.bypass = false;
-    }, [&] { lanes(frame, start, to, body); });
+    b_.CreateStore(aligned, around);
+  });
+  from = b_.CreateLoad(b_.getInt64Ty(), start);
+  e_.choose(b_.CreateLoad(b_.getInt1Ty(), around), [&] {
+    e_.bypass = true;
+    lanes(frame, from, to, body);
+    e_.bypass = false;
   }, [&] { lanes(frame, from, to, body); });
 }
 

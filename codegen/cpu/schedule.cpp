@@ -102,7 +102,7 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
   const bool reduces = kernel.has_reductions();
   const bool rows = !kernel.axes.empty() && kernel.axes[axis].reduced;
   s.skeleton = !reduces ? Template::cpu_flat : rows ? Template::cpu_rows : Template::cpu_column;
-  s.steps = weight.cost <= 40 ? 4 : weight.cost <= 120 ? 2 : 1;
+  s.steps = reduces && weight.cost <= 40 ? 4 : weight.cost <= 120 ? 2 : 1;
   if (!kernel.axes.empty()) {
     s.lane[axis] = static_cast<uint16_t>(width);
     if (!rows) s.block[axis] = static_cast<uint16_t>(reduces ? width * s.steps : kChunk);
