@@ -6,6 +6,7 @@
 #include "lib/import/onnx_model.h"
 
 #include "lib/import/protobuf.h"
+#include "lib/support/text.h"
 
 namespace fusec::onnx {
 namespace {
@@ -173,13 +174,7 @@ struct Reader {
 }  // namespace
 
 std::string quote(std::string_view name) {
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string out = "'";
-  for (unsigned char c : name.substr(0, 80)) {
-    if (c >= 0x20 && c != 0x7f && c != '\'' && c != '\\') out += static_cast<char>(c);
-    else (out += "\\x") += {kHex[c >> 4], kHex[c & 15]};
-  }
-  return out + (name.size() > 80 ? "…'" : "'");
+  return name.size() <= 80 ? quoted(name) : quoted(name.substr(0, 80)) + "…";
 }
 
 std::string dtype_name(int32_t data_type) {

@@ -12,7 +12,7 @@
 
 namespace fusec::onnx {
 
-/// A name from a file, for an error message: quoted, control bytes escaped, at most 80 bytes of it.
+/// A name from a file, for an error message: quoted, odd bytes escaped, at most 80 bytes of it.
 std::string quote(std::string_view name);
 
 /// TensorProto.DataType; the values that are named are those that an error wants to name.
