@@ -92,6 +92,8 @@ Status Importer::check_model() {
   opset_ = -1;
   for (const OperatorSet& set : model_.operator_sets)
     if (is_default_domain(set.domain)) opset_ = std::max(opset_, set.version);
+  const bool needs = std::any_of(model_.nodes.begin(), model_.nodes.end(), [](const NodeMessage& n) { return is_default_domain(n.domain); });
+  if (opset_ < 0 && !needs) opset_ = kNewestOpset;  // foreign operators only, which check_operators names
   if (opset_ < 0) return input_error("the model names no operator set of the default domain");
   if (opset_ < kOldestOpset || opset_ > kNewestOpset)
     return input_error("operator set " + std::to_string(opset_) + ": " + std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset) + " are supported");
@@ -210,10 +212,11 @@ Status Importer::add_input(const ValueInfo& info) {
   // Files of IR version 3 list every initialiser as an input, sometimes without saying its type again.
   Result<Type> type = info.kind == ValueInfo::none && fallback ? Result<Type>(type_of_data(*fallback)) : type_of(info);
   if (!type) return type.error();
-  for (const Tensor* t : {data.get(), fallback.get()})
+  const bool fixed = fixed_.contains(info.name);
+  for (const Tensor* t : {fixed ? data.get() : nullptr, fallback.get()})
     if (t && !fits(*t, *type)) return input_error("input " + quote(info.name) + " is " + text(*type) + ", but its data is " + text(type_of_data(*t)));
   Item& item = items_[info.name];
-  if (fixed_.contains(info.name)) {
+  if (fixed) {
     item.known = data;
     return Done{};
   }

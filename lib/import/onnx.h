@@ -5,7 +5,8 @@
 //   if (!model) return model.error().note("while loading the model");
 //   Result<Program> program = compile(model->graph, target);
 //
-// Operator sets 7 to 28 of the default domain; docs/onnx.md lists the operators and what is not taken.
+// Operator sets 7 to 28 of the default domain (and what has not changed since an older one); docs/onnx.md lists the operators
+// and what is not taken.
 
 #include <map>
 #include <memory>

@@ -8,8 +8,8 @@
 
 namespace fusec::onnx {
 
-/// Operator sets that import knows: every row below is right for models of these versions.
-inline constexpr int kOldestOpset = 7, kNewestOpset = 28;
+/// Operator sets that import knows. Before 7 (ONNX 1.2) only operators that have not changed since have rows.
+inline constexpr int kOldestOpset = 1, kNewestOpset = 28;
 
 std::span<const OpRow> elementwise_rows();   // onnx_ops_elementwise.cpp
 std::span<const OpRow> activation_rows();    // onnx_ops_activation.cpp

@@ -52,6 +52,7 @@ const Exception kExceptions[] = {
     {"test_castlike_STRING_to_FLOAT", "strings"},
     {"test_equal_string", "strings"},
     {"test_training_dropout", "random numbers"},
+    {"test_castlike_FLOAT_to_BFLOAT16", "its data file for `like` has other dims than the model says"},
     {"test_identity_opt", "optional values"},
     {"test_identity_sequence", "sequences"},
 };
@@ -102,21 +103,31 @@ std::vector<std::shared_ptr<const Tensor>> read_all(const fs::path& folder, cons
   }
 }
 
+/// The node tests of ONNX 1.12 keep bf16 data as u16: what the model says counts.
+void mend_bfloat16(std::shared_ptr<const Tensor>& t, const onnx::ValueInfo& info) {
+  if (!t || t->dtype != DType::u16 || info.data_type != onnx::data_type_of(DType::bf16)) return;
+  Tensor mended = *t;
+  mended.dtype = DType::bf16;
+  t = std::make_shared<const Tensor>(std::move(mended));
+}
+
 struct Outcome {
   enum { passed, foreign, failed } kind;
   std::string message;
 };
 
 Outcome run_set(const fs::path& test, const fs::path& set) {
-  // The names of the inputs come from the model: a first import without values says them or fails on what is foreign.
-  const auto inputs = read_all(set, "input_"), outputs = read_all(set, "output_");
+  auto inputs = read_all(set, "input_"), outputs = read_all(set, "output_");
   Result<std::string> bytes = onnx::read_file(test / "model.onnx");
   if (!bytes) return {Outcome::failed, bytes.error().text()};
   Result<onnx::ModelMessage> model = onnx::read_model(*bytes);
   if (!model) return {Outcome::failed, model.error().text()};
   ImportOptions options;
-  for (size_t k = 0; k < inputs.size() && k < model->inputs.size(); ++k)
+  for (size_t k = 0; k < inputs.size() && k < model->inputs.size(); ++k) {
+    mend_bfloat16(inputs[k], model->inputs[k]);
     if (inputs[k]) options.values[std::string(model->inputs[k].name)] = inputs[k];
+  }
+  for (size_t k = 0; k < outputs.size() && k < model->outputs.size(); ++k) mend_bfloat16(outputs[k], model->outputs[k]);
   Result<Imported> imported = import_onnx((test / "model.onnx").string(), options);
   if (!imported) return {is_foreign(imported.error().message) ? Outcome::foreign : Outcome::failed, imported.error().text()};
   std::vector<Tensor> operands;
