@@ -3,6 +3,7 @@
 #include "test/codegen/cpu/run.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -98,6 +99,65 @@ TEST(CpuRows, ArgmaxTakesTheFirst) {
       EXPECT_EQ(y[i], std::max_element(&x[i * c], &x[i * c] + c) - &x[i * c]) << c;
     if (c > 10) { EXPECT_EQ(y[3], 4); }
   }
+}
+
+constexpr DType kTypes[] = {DType::boolean, DType::i8,  DType::i16,  DType::i32, DType::i64, DType::u8,     DType::u16,   DType::u32,
+                            DType::u64,     DType::f16, DType::bf16, DType::f32, DType::f64, DType::f8e4m3, DType::f8e5m2};
+
+/// Values whose sums and products are exact in any order.
+Tensor exact_sample(DType type, std::vector<int64_t> extents, uint64_t seed) {
+  if (!is_float(type)) return sample(type, std::move(extents), seed);
+  Tensor from{DType::f64, extents, {}}, out{type, extents, {}};
+  const auto n = static_cast<size_t>(from.elements());
+  from.data.resize(n * 8);
+  out.data.resize(n * bytes(type));
+  for (size_t i = 0; i < n; ++i) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    const double value = static_cast<double>(seed >> 40 & 3) - 1;
+    std::memcpy(from.data.data() + i * 8, &value, 8);
+  }
+  convert(DType::f64, from.data.data(), type, out.data.data(), n);
+  return out;
+}
+
+TEST(CpuRows, EveryReducerOnEveryTypeAndAxisSet) {
+  const Op ops[] = {Op::sum, Op::prod, Op::reduce_min, Op::reduce_max, Op::any, Op::all, Op::argmax, Op::argmin};
+  const std::vector<int64_t> sets[] = {{2}, {1}, {0}, {1, 2}, {0, 2}, {0, 1, 2}};
+  for (DType type : kTypes)
+    for (const auto& axes : sets) {
+      GraphBuilder b("reduce");
+      const Shape shape{Dim::symbol("A"), Dim::symbol("B"), Dim::symbol("C")};
+      const Value x = b.input("x", {type, shape}), s = b.input("s", {type, shape});
+      std::vector<Value> outputs;
+      std::vector<std::string> names;
+      for (Op op : ops) {
+        const bool boolean = op == Op::any || op == Op::all;
+        if (boolean != (type == DType::boolean) && (boolean || op == Op::sum || op == Op::prod)) continue;
+        const bool sums = op == Op::sum || op == Op::prod;
+        for (bool last : {false, true}) {
+          const bool index = op == Op::argmax || op == Op::argmin;
+          if (last && !index) continue;
+          Attrs attrs;
+          attrs.axes = axes;
+          attrs.last = last;
+          attrs.to = last ? DType::i32 : DType::i64;
+          outputs.push_back(b.add(op, {sums ? s : x}, attrs));
+          names.push_back(std::string(name(op)));
+        }
+      }
+      Result<Graph> graph = std::move(b).finish(outputs);
+      ASSERT_TRUE(graph) << graph.error().text();
+      const Runner runner(print(*graph), {{"A", 3}, {"B", 20}, {"C", 70}});
+      for (auto [A, B, C] : {std::array<int64_t, 3>{3, 20, 70}, {1, 1, 1}, {2, 3, 17}, {5, 4, 64}, {1, 33, 129}, {0, 2, 3}}) {
+        const std::vector<Tensor> inputs = {sample(type, {A, B, C}, 11), exact_sample(type, {A, B, C}, 12)};
+        const Result<std::vector<Tensor>> want = evaluate(*graph, inputs);
+        if (!want) continue;  // an index of nothing
+        const std::vector<Tensor> got = run(runner, inputs, {{"A", A}, {"B", B}, {"C", C}});
+        for (size_t i = 0; i < names.size(); ++i)
+          EXPECT_EQ(difference(got[i], (*want)[i]), "")
+              << names[i] << " " << name(type) << " over " << axes.size() << " axes from " << axes[0] << ", " << A << "," << B << "," << C;
+      }
+    }
 }
 
 }  // namespace

@@ -3,15 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 
 #include "codegen/cpu/cpu.h"
+#include "lib/ir/convert.h"
 #include "lib/ir/decompose.h"
 #include "runtime/cpu/orc.h"
 #include "runtime/cpu/threads.h"
 
-namespace fusec { struct Formula; __attribute__((weak)) const Formula* formula(Op, DType) { return nullptr; } }  // TODO: goes when lib/ir/formula.cpp is in
 namespace fusec::cpu {
 
 /// A buffer of a call: strides in elements, empty = dense.
@@ -70,6 +73,48 @@ inline std::vector<std::byte> pack(const Kernel& kernel, const Artifact& artifac
   return out;
 }
 
+/// Elements with every special value of the type in front, then random bits; some of them small integers.
+inline Tensor sample(DType type, std::vector<int64_t> extents, uint64_t seed) {
+  Tensor out{type, std::move(extents), {}};
+  const size_t n = static_cast<size_t>(out.elements()), size = bytes(type);
+  out.data.resize(n * size);
+  std::vector<uint64_t> special = {0, 1, 2, 3, ~uint64_t{0}, uint64_t{1} << (size * 8 - 1), (uint64_t{1} << (size * 8 - 1)) - 1};
+  if (is_float(type)) {
+    const double numbers[] = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 7.0, 0.1, 1e-3, 1e3, 6e4, 1e38, -1e38, INFINITY, -INFINITY, NAN};
+    for (double d : numbers) {
+      Tensor from{DType::f64, {}, std::vector<std::byte>(8)}, to{type, {}, std::vector<std::byte>(size)};
+      std::memcpy(from.data.data(), &d, 8);
+      convert(DType::f64, from.data.data(), type, to.data.data(), 1);
+      uint64_t bits = 0;
+      std::memcpy(&bits, to.data.data(), size);
+      special.push_back(bits);
+    }
+  }
+  for (size_t i = 0; i < n; ++i) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    const uint64_t random = seed >> 24 ^ seed << 40;
+    uint64_t bits = random % 3 == 0 ? special[(seed >> 33) % special.size()] : random;
+    if (!is_float(type) && random % 3 == 1) bits = static_cast<uint64_t>(static_cast<int64_t>(random >> 20 & 31) - 12);
+    if (type == DType::boolean) bits = random >> 7 & 1;
+    std::memcpy(out.data.data() + i * size, &bits, size);
+  }
+  return out;
+}
+
+/// Equal bits, any NaN equal to any other. "" or where they differ.
+inline std::string difference(const Tensor& got, const Tensor& want) {
+  const size_t size = bytes(want.dtype), n = static_cast<size_t>(want.elements());
+  for (size_t i = 0; i < n; ++i) {
+    if (!std::memcmp(got.data.data() + i * size, want.data.data() + i * size, size)) continue;
+    const double a = element(got, static_cast<int64_t>(i)), b = element(want, static_cast<int64_t>(i));
+    if (is_float(want.dtype) && a != a && b != b) continue;
+    char text[160];
+    std::snprintf(text, sizeof text, "element %zu: %a, expected %a (%.9g, %.9g)", i, a, b, a, b);
+    return text;
+  }
+  return "";
+}
+
 /// A compiled graph that can be called many times.
 struct Runner {
   Graph graph;
@@ -123,5 +168,22 @@ struct Runner {
     if (code.finish) parallel_for(call.grid[1], call.block, [&](int64_t a, int64_t z) { code.finish(args.data(), a, z); });
   }
 };
+
+/// Runs on tensors, dense.
+inline std::vector<Tensor> run(const Runner& runner, const std::vector<Tensor>& inputs, const Sizes& sizes = {}) {
+  std::vector<Buffer> buffers;
+  for (const Tensor& t : inputs) buffers.push_back({const_cast<std::byte*>(t.data.data())});
+  std::vector<Tensor> out;
+  for (const Port& port : runner.graph.outputs()) {
+    const Type& type = runner.graph.node(port.node).type;
+    Tensor t{type.dtype, {}, {}};
+    for (const Dim& d : type.shape) t.extents.push_back(*d.value(sizes));
+    t.data.assign(static_cast<size_t>(t.elements()) * bytes(t.dtype), std::byte{0xa5});
+    out.push_back(std::move(t));
+  }
+  for (Tensor& t : out) buffers.push_back({t.data.data()});
+  runner(buffers, sizes);
+  return out;
+}
 
 }  // namespace fusec::cpu
