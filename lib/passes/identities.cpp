@@ -19,8 +19,15 @@ bool has_exact_reciprocal(const Match& m) {
   const double c = number(m.c());
   int exponent = 0;
   if (!is_float(m.c().dtype) || c == 0 || !std::isfinite(c) || std::fabs(std::frexp(c, &exponent)) != 0.5) return false;
+  // A row's mean keeps its division: one a row costs nothing, and sum / count is what pair_reductions looks for.
+  if (is_reduce(m.graph->node(m.values[0]).op)) return false;
   const std::optional<Tensor> r = scalar_tensor(m.c().dtype, 1 / c);
   return r && number(*r) == 1 / c;
+}
+
+bool is_moderate(const Match& m) {
+  const double c = std::fabs(number(m.c()));
+  return c > 0x1p-100 && c < 0x1p100 && !is_reduce(m.graph->node(m.values[0]).op);
 }
 
 bool unsigned_power_of_two(const Match& m) { return is_unsigned_x(m) && is_power_of_two_c(m); }
@@ -141,8 +148,7 @@ const std::vector<RewriteRule>& identities() {
       {"sqrt-square-fast",   apply(Op::sqrt, x * x),  abs(x),                   fast},
       {"rsqrt-fast",         apply(Op::reciprocal, apply(Op::sqrt, x)),  apply(Op::rsqrt, x),      fast},
       {"div-sqrt-fast",      x / apply(Op::sqrt, y),  x * apply(Op::rsqrt, y),  fast},
-      {"div-const-fast",     x / c,                   x * fold(1 / c),          fast,
-       [](const Match& m) { return std::isnormal(1 / number(m.c())) && std::fabs(number(m.c())) < 0x1p100; }},
+      {"div-const-fast",     x / c,                   x * fold(1 / c),          fast,      is_moderate},
   };
   return rules;
 }

@@ -85,7 +85,7 @@ class Sweep {
 
 }  // namespace
 
-RuleSet::RuleSet(std::initializer_list<const std::vector<RewriteRule>*> lists) {
+RuleSet::RuleSet(const std::vector<const std::vector<RewriteRule>*>& lists) {
   for (const auto* list : lists)
     for (const RewriteRule& rule : *list) {
       by_op_[size_t(rule.find.op)].push_back(&rule);
