@@ -21,8 +21,9 @@ inline Magic magic32(uint32_t d) {
 
 inline Magic magic64(uint64_t d) {
   const uint32_t shift = d <= 1 ? 0 : 64 - std::countl_zero(d - 1);
-  const __extension__ unsigned __int128 power = static_cast<unsigned __int128>(1) << shift;
-  const __extension__ unsigned __int128 m = d ? ((power - d) << 64) / d + 1 : 1;
+  __extension__ typedef unsigned __int128 Wide;
+  const Wide power = static_cast<Wide>(1) << shift;
+  const Wide m = d ? ((power - d) << 64) / d + 1 : 1;
   return {static_cast<uint64_t>(m), shift};
 }
 

@@ -247,9 +247,11 @@ void Emitter::held() {
   }
   std::vector<Val> computed;
   std::string hide;
+  // Values computed from a short row (exp of each element) may stay in registers from sweep to sweep; of a long one only the words.
+  const bool hidden = s_.steps * w_.V > 32;
   for (Val v : s_.cut) {
     keep_members += "    " + kept_words(v) + " k" + n(v) + ";\n";
-    hide += "    hide_words(keep.k" + n(v) + ", " + w_.args.field(Slot::zero) + ");\n";
+    if (hidden) hide += "    hide_words(keep.k" + n(v) + ", " + w_.args.field(Slot::zero) + ");\n";
     if (k_.values[v].kind == Kind::load) cut.line("keep.k" + n(v) + " = raw.l" + n(v) + ";");
     else computed.push_back(v);
   }

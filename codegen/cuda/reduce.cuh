@@ -47,9 +47,9 @@ template <int Lanes, int Threads, class A> D void merge_lanes(A& acc, char* scra
     constexpr int kWarps = Lanes / 32;
     A* at = (A*)scratch + turn * (Threads / 32);
     turn ^= 1;
-    if (threadIdx.x % 32 == 0) at[threadIdx.x / 32] = acc;
+    if (threadIdx.x % 32 == 0) acc.put(at + threadIdx.x / 32);
     __syncthreads();
-    acc = at[threadIdx.x / Lanes * kWarps + threadIdx.x % kWarps];
+    acc.get(at + (threadIdx.x / Lanes * kWarps + threadIdx.x % kWarps));
     butterfly<kWarps>(acc);
   }
 }
@@ -62,7 +62,7 @@ D bool last_block(u32* counter, u32 count) {
   if (threadIdx.x == 0) {
     __threadfence();
     last = atomicAdd(counter, 1u) == count - 1;
-    if (last) *counter = 0;
+    if (last) atomicExch(counter, 0u);
     __threadfence();
   }
   __syncthreads();

@@ -76,11 +76,13 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout) {
   const std::string x = many ? "[e]" : "", self = "AccOf<" + n(sweep) + ">";
   const std::string loop = many ? "    _Pragma(\"unroll\") for (int e = 0; e < " + n(layout.lanes) + "; ++e) {\n" : "";
   const std::string end = many ? "    }\n" : "";
-  std::string members, zero, merge, peer, fresh;
+  std::string members, zero, merge, peer, fresh, put, get;
   bool commutes = true;
   for (const auto& f : layout.fields) {
     members += "  " + c_type(f.type) + " " + f.name + (many ? "[" + n(layout.lanes) + "]" : "") + ";\n";
     peer += "    out." + f.name + x + " = ::peer(" + f.name + x + ", mask);\n";
+    put += "    to->" + f.name + x + " = " + f.name + x + ";\n";
+    get += "    " + f.name + x + " = from->" + f.name + x + ";\n";
     fresh += "    " + f.name + x + " = *(const volatile " + c_type(f.type) + "*)&from->" + f.name + x + ";\n";
   }
   for (uint16_t j : kernel.sweeps[sweep].reductions) {
@@ -120,6 +122,9 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout) {
   out += inl + "void zero() {\n" + loop + zero + end + "  }\n";
   out += inl + "void merge(const AccOf& o) {\n" + loop + merge + end + "  }\n";
   out += inl + "AccOf peer(int mask) const {\n    AccOf out;\n" + loop + peer + end + "    return out;\n  }\n";
+  // Field by field: holes of the struct are never read.
+  out += inl + "void put(AccOf* to) const {\n" + loop + put + end + "  }\n";
+  out += inl + "void get(const AccOf* from) {\n" + loop + get + end + "  }\n";
   out += inl + "void fresh(const AccOf* from) {\n" + loop + fresh + end + "  }\n};\n";
   return out;
 }

@@ -95,8 +95,8 @@ std::string bitcast(DType from, DType to, const std::string& x) {
 }
 
 std::string unpack(DType storage, const std::string& words, const std::string& x) {
-  const bool special = is_narrow(storage) || storage == DType::boolean;
-  return "unpack_" + (special ? std::string(name(storage)) : std::string("raw")) + "(" + words + ", " + x + ");";
+  const std::string kind = storage == DType::boolean ? "boolean" : is_narrow(storage) ? std::string(name(storage)) : "raw";
+  return "unpack_" + kind + "(" + words + ", " + x + ");";
 }
 
 std::string pack(DType storage, const std::string& words, const std::string& x) {

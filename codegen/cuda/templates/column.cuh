@@ -8,16 +8,20 @@ template <class K, int X, int Y, class A> D void merge_column(A& acc, char* scra
   for (int w = 1; w < Y; w *= 2) {
     const int x = threadIdx.x % X, y = threadIdx.x / X;
     __syncthreads();
-    if (y % (2 * w) == w) at[y / (2 * w) * X + x] = acc;
+    if (y % (2 * w) == w) acc.put(at + (y / (2 * w) * X + x));
     __syncthreads();
-    if (y % (2 * w) == 0) acc.merge(at[y / (2 * w) * X + x]);
+    if (y % (2 * w) == 0) {
+      A upper;
+      upper.get(at + (y / (2 * w) * X + x));
+      acc.merge(upper);
+    }
   }
   if constexpr (Y > 1) {
     const int x = threadIdx.x % X, y = threadIdx.x / X;
     __syncthreads();
-    if (y == 0) at[x] = acc;
+    if (y == 0) acc.put(at + x);
     __syncthreads();
-    acc = at[x];
+    acc.get(at + x);
   }
 }
 
@@ -73,7 +77,7 @@ template <int S, class K, int X, int Y, int U, bool Split> struct Column {
         // states[column block][split][x]
         const Ix block = base / (X * K::V);
         Acc* states = (Acc*)K::states(a) + (u64)block * gridDim.y * X;
-        if (y == 0) states[(u64)blockIdx.y * X + x] = acc;
+        if (y == 0) acc.put(states + ((u64)blockIdx.y * X + x));
         if (!last_block(K::counters(a) + block, gridDim.y)) return false;
         acc.zero();
 #pragma unroll 1

@@ -22,7 +22,7 @@ template <class K, int Threads, int U> D void split(const typename K::Args& a) {
     });
     merge_lanes<Threads, Threads>(acc, scratch, turn);
     Acc* states = (Acc*)K::states(a) + (u64)r * gridDim.y;
-    if (threadIdx.x == 0) states[blockIdx.y] = acc;
+    if (threadIdx.x == 0) acc.put(states + blockIdx.y);
     if (!last_block(K::counters(a) + r, gridDim.y)) continue;
     acc.zero();
 #pragma unroll 1
