@@ -16,7 +16,7 @@ namespace fusec {
 namespace {
 
 /// A bound on what one value may ask for: a graph's header must not be able to take the machine down.
-constexpr uint64_t kMaxBytes = uint64_t{1} << 36;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 33;
 
 Result<Tensor> make_result(const Type& type, const Sizes& sizes) {
   Tensor t{type.dtype, {}, {}};
@@ -29,7 +29,7 @@ Result<Tensor> make_result(const Type& type, const Sizes& sizes) {
     empty |= *extent == 0;
     large |= *extent > 0 && (__builtin_mul_overflow(total, static_cast<uint64_t>(*extent), &total) || total > kMaxBytes);
   }
-  if (!empty && large) return input_error(text(type) + " is larger than the reference evaluator's bound of 2^36 bytes");
+  if (!empty && large) return input_error(text(type) + " is larger than the reference evaluator's bound of 2^33 bytes");
   t.data.resize(empty ? 0 : total);
   return t;
 }

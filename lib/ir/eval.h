@@ -12,7 +12,7 @@ namespace fusec {
 /// Every element is computed in the compute type of its operands and rounded once to the node's dtype. Sums and products of
 /// floats accumulate in f64 in row-major order: other orders are judged against them, within bounds.
 /// Composites are evaluated as their decomposition.
-/// Errors   an argmax of nothing; a result larger than 2^36 bytes; sizes that do not fit.
+/// Errors   an argmax of nothing; a result larger than 2^33 bytes; sizes that do not fit.
 Result<Tensor> evaluate_node(const Node& node, std::span<const Tensor* const> args, const Sizes& sizes);
 
 }  // namespace fusec

@@ -354,7 +354,7 @@ TEST(Eval, HostileSizesAreRefused) {
   ASSERT_TRUE(g);
   auto out = evaluate(*g, {});
   ASSERT_FALSE(out);
-  EXPECT_EQ(out.error().message, "iota: f32[4611686018427387904] is larger than the reference evaluator's bound of 2^36 bytes");
+  EXPECT_EQ(out.error().message, "iota: f32[4611686018427387904] is larger than the reference evaluator's bound of 2^33 bytes");
 }
 
 }  // namespace
