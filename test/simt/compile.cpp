@@ -1,4 +1,4 @@
-// Text to machine code in this process: clang's front end and optimiser (-O1), our pass, ORC.
+// Text to machine code in this process: clang's front end, most of its -O1, our pass, ORC.
 //
 // Each kernel has its own library of symbols, which holds exactly what the runtime and libm offer: a search of the process would find, say, a
 // memcpy with no hook, and detection would be lost without a sign.
@@ -10,8 +10,12 @@
 #include <clang/Frontend/TextDiagnosticPrinter.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/IR/DebugInfo.h>
+#include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/VirtualFileSystem.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/IPO/FunctionAttrs.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
 
 #include <mutex>
 #include <span>
@@ -39,7 +43,7 @@ bool has_v3() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports(
 // Why: contraction, aliasing and float-to-int as the device's compiler has them; no builtins, or loops would turn into calls of memset.
 const char* const kArguments[] = {"-triple", "x86_64-pc-linux-gnu", "-x", "c++", "-std=c++20", "-w", "-O1", "-mrelocation-model", "pic",
                                   "-pic-level", "2", "-ffp-contract=off", "-relaxed-aliasing", "-fno-strict-float-cast-overflow",
-                                  "-fno-builtin", "-fno-finite-loops", "-mframe-pointer=none", "-debug-info-kind=line-tables-only",
+                                  "-fno-builtin", "-fno-finite-loops", "-disable-llvm-passes", "-mframe-pointer=none", "-debug-info-kind=line-tables-only",
                                   "-dwarf-version=4", "-include", "/simt_shim.h"};
 
 llvm::orc::LLJIT* start_jit(std::string& error) {
@@ -76,10 +80,32 @@ std::unique_ptr<llvm::Module> parse(const std::string& text, llvm::LLVMContext& 
   clang::CompilerInstance compiler;
   compiler.setInvocation(invocation);
   compiler.createFileManager(files);
+  compiler.setVerboseOutputStream(llvm::nulls());  // or it counts errors on stderr
   compiler.createDiagnostics(new clang::TextDiagnosticPrinter(out, options.get()), true);
   clang::EmitLLVMOnlyAction action(&context);
   if (!compiler.ExecuteAction(action)) return nullptr;
   return action.takeModule();
+}
+
+// clang -O1 without its last stage, which takes vector loads apart into the elements that are used: what the text asks for is what is counted.
+void optimise(llvm::Module& module) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  llvm::ModulePassManager passes;
+  passes.addPass(llvm::AlwaysInlinerPass());
+  passes.addPass(llvm::GlobalDCEPass());
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(
+      builder.buildFunctionSimplificationPipeline(llvm::OptimizationLevel::O1, llvm::ThinOrFullLTOPhase::None)));
+  passes.addPass(llvm::ReversePostOrderFunctionAttrsPass());  // readonly arguments: see make_entry
+  passes.run(module, modules);
 }
 
 // Machine code under the names that instrument() left; fills what the kernel knows by address.
@@ -123,6 +149,7 @@ std::unique_ptr<Kernel> compile(const std::string& text, std::string& error) {
     return nullptr;
   }
   auto kernel = std::make_unique<Kernel>();
+  optimise(*module);
   Names names;
   error = instrument(*module, *kernel, names);
   if (error.empty() && names.entries.empty()) error = "the text has no __global__ function";

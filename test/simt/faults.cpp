@@ -49,10 +49,11 @@ void fail(simt_fault fault, u32 site, const std::string& why) {
   __builtin_trap();  // nobody comes back to a fiber of a dead launch
 }
 
-std::string deadlock() {
+void report_deadlock() {
   static const char* const kWaits[] = {"can run", "wait at __syncthreads", "wait at a named barrier", "wait in a warp collective",
                                        "wait at the cluster barrier", "wait at an mbarrier"};
   std::string text = "deadlock: no thread can run";
+  u32 site = 0;
   for (const Block* block : machine->live) {
     std::map<std::string, std::vector<u32>> groups;
     for (const Thread* thread : block->threads) {
@@ -60,7 +61,7 @@ std::string deadlock() {
       if (!thread->done) what += ", " + place(thread->site);
       if (thread->wait == Wait::warp) what += format(", mask %08x", thread->mask);
       groups[what].push_back(thread->linear);
-      if (!thread->done && !machine->fault_site) machine->fault_site = thread->site;
+      if (!thread->done && !site) site = thread->site;
     }
     for (const auto& [what, threads] : groups) {
       text += format("\n  block (%u,%u,%u): threads", block->at.x, block->at.y, block->at.z);
@@ -71,7 +72,7 @@ std::string deadlock() {
       text += " " + what;
     }
   }
-  return text;
+  report(SIMT_DEADLOCK, site, text, nullptr);
 }
 
 }  // namespace fusec::simt

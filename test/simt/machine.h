@@ -197,7 +197,7 @@ void report(simt_fault fault, u32 site, const std::string& why, const Thread* th
 std::string format(const char* text, ...) __attribute__((format(printf, 1, 2)));
 std::string name(const Thread& thread);  // "block (1,0,0) thread (5,0,0)"
 std::string place(u32 site);             // "line 12 (from 40)"
-std::string deadlock();
+void report_deadlock();
 
 // --- access.cpp -----------------------------------------------------------------------------------------------------------------
 enum Access : u32 { kRead = 0, kWrite = 1, kAtomic = 2, kUnlogged = 4 };

@@ -186,7 +186,7 @@ void run_clusters(const std::vector<u32>& order, size_t first, size_t last, std:
   fiber_switch(&m.home, m.current->stack);
   if (m.dead) return;
   for (Block* block : m.live)
-    if (block->live) return report(SIMT_DEADLOCK, 0, deadlock(), nullptr);
+    if (block->live) return report_deadlock();
   check_stacks();
   if (m.traffic)
     for (u32 i = 0; i < m.live.size(); i++) m.traffic->finish(i * m.threads, m.threads);

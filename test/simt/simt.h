@@ -102,10 +102,12 @@ inline const Functions& functions() {
 
 }  // namespace detail
 
-/// Buffers of global memory, with names for reports.
+/// Buffers of global memory, with names for reports. Only when Library::open().ok().
 class Memory {
  public:
-  Memory() : handle_(detail::functions().simt_memory_new(), detail::functions().simt_memory_free) {}
+  Memory() : handle_(nullptr, detail::functions().simt_memory_free) {
+    if (detail::functions().error.empty()) handle_.reset(detail::functions().simt_memory_new());
+  }
 
   /// 256-byte aligned, red zones around, every byte 0xff. unwritten: reading what no kernel wrote is a fault.
   template <class T>
@@ -167,11 +169,13 @@ class Library {
   bool ok() const { return error().empty(); }
   const std::string& error() const { return detail::functions().error; }
 
-  /// Only when ok(). Compiles (some 30 ms); a kernel may be launched many times.
+  /// Compiles (some 30 ms); a kernel may be launched many times.
   Kernel load(const std::string& text) const {
     const detail::Functions& f = detail::functions();
     Kernel kernel;
     char* why = nullptr;
+    if (!ok()) kernel.error_ = error();
+    if (!ok()) return kernel;
     kernel.handle_ = {f.simt_load(text.data(), text.size(), &why), f.simt_unload};
     if (why) kernel.error_ = why, f.simt_free_text(why);
     return kernel;

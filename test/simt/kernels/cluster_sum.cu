@@ -15,7 +15,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128) g0(c
     __syncthreads();                                            //tree-barrier//
   }
   if (threadIdx.x < 32) {
-    v = s[threadIdx.x];
+    v = s[threadIdx.x];  //last-warp//
     for (int o = 16; o; o >>= 1) v += __shfl_down_sync(~0u, v, o);
     v = __shfl_sync(~0u, v, 0);
     if (threadIdx.x < 4) simt_cluster_map(peer, threadIdx.x)[rank] = v;  //remote//

@@ -19,12 +19,12 @@ extern "C" __global__ void __launch_bounds__(256) g0(const __grid_constant__ Arg
   __syncthreads();                                                                      //before//
   if (threadIdx.x == 0) {
     __threadfence();                                                                    //release//
-    last = atomicAdd(&a.ticket[blockIdx.x], 1u) == gridDim.y - 1;
+    last = atomicAdd(&a.ticket[blockIdx.x], 1u) == gridDim.y - 1;                       //ticket//
     __threadfence();                                                                    //acquire//
   }
   __syncthreads();                                                                      //after//
   if (last) {                                                                           //last//
-    if (threadIdx.x == 0) a.ticket[blockIdx.x] = 0;
+    if (threadIdx.x == 0) a.ticket[blockIdx.x] = 0;                                     //reset//
     if (ty == 0 && c < a.columns) {
       float t = 0.f;
       for (int k = 0; k < (int)gridDim.y; k++) t += a.part[(size_t)k * a.columns + c];  //combine//

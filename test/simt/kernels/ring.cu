@@ -11,12 +11,12 @@ extern "C" __global__ void g0(const __grid_constant__ Args a) {
   __shared__ float part[kWarps], inbox[2][2];
   u32 rank = simt_cluster_rank(), t = threadIdx.x, warp = t / 32, lane = t % 32;
   if (t == 0) {
-    for (int i = 0; i < kSlots; i++) simt_mbarrier_init(full + i, 1), simt_mbarrier_init(empty + i, kWarps);
+    for (int i = 0; i < kSlots; i++) simt_mbarrier_init(full + i, 1), simt_mbarrier_init(empty + i, kWarps);  //mbarriers//
     simt_mbarrier_init(&inbox_bar, 1), simt_mbarrier_init(&part_bar, kWarps);
     simt_mbarrier_fence();
   }
   __syncthreads();                             //init//
-  simt_cluster_arrive(), simt_cluster_wait();
+  simt_cluster_arrive(), simt_cluster_wait();  //init-peers//
   u32 cluster = blockIdx.x / 2, clusters = gridDim.x / 2;
   if (warp == kWarps) {  // producer
     if (lane == 0) {
@@ -24,7 +24,7 @@ extern "C" __global__ void g0(const __grid_constant__ Args a) {
       for (int row = cluster; row < a.rows; row += clusters)
         for (int p = 0; p < a.pieces; p++) {
           if (turn) simt_mbarrier_wait(empty + slot, (turn - 1) & 1);  //refill//
-          simt_mbarrier_arrive_expect(full + slot, kPiece * 4);
+          simt_mbarrier_arrive_expect(full + slot, kPiece * 4);        //expect//
           simt_bulk_load(ring + slot * kPiece, a.x + ((size_t)row * 2 + rank) * a.pieces * kPiece + p * kPiece, kPiece * 4, full + slot);  //copy//
           if (++slot == kSlots) slot = 0, turn++;
         }
