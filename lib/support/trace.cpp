@@ -1,13 +1,10 @@
 #include "lib/support/trace.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 
+#include "lib/support/files.h"
 #include "lib/support/hash.h"
 
 namespace fusec {
@@ -54,7 +51,7 @@ void Trace::dump(const std::string& name, std::string_view text) {
   if (dump_dir_.empty()) return;
   std::error_code failed;
   fs::create_directories(dump_dir_, failed);
-  if (const Status written = write_file((fs::path(dump_dir_) / name).string(), text); !written)
+  if (const Status written = write_file_atomically((fs::path(dump_dir_) / name).string(), text); !written)
     say(written.error().text() + "\n");
 }
 
@@ -89,28 +86,8 @@ Result<std::string> write_reproducer(const std::string& dir, std::string_view co
   fs::create_directories(folder, failed);
   const std::string text = "; " + std::string(command) + "\n" + std::string(graph_text);
   const std::string path = (folder / ("fusec-" + hex(hash_bytes(text.data(), text.size())) + ".fus")).string();
-  if (const Status written = write_file(path, text); !written) return written.error();
+  if (const Status written = write_file_atomically(path, text); !written) return written.error();
   return path;
-}
-
-Status write_file(const std::string& path, std::string_view bytes) {
-  static std::atomic<uint64_t> serial{0};
-  const std::string temporary = path + "." + std::to_string(getpid()) + "." + std::to_string(serial++) + ".tmp";
-  std::error_code failed;
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    out.write(bytes.data(), std::streamsize(bytes.size()));
-    out.close();
-    if (!out) {
-      fs::remove(temporary, failed);
-      return environment_error("cannot write " + path);
-    }
-  }
-  fs::rename(temporary, path, failed);
-  if (!failed) return Done{};
-  const std::string why = failed.message();
-  fs::remove(temporary, failed);
-  return environment_error("cannot write " + path + ": " + why);
 }
 
 }  // namespace fusec

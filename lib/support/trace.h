@@ -64,7 +64,4 @@ class Trace {
 /// folder for temporary files when that is empty. Its path; an error when it could not be written.
 Result<std::string> write_reproducer(const std::string& dir, std::string_view command, std::string_view graph_text);
 
-/// Writes a whole file by a temporary name and a rename; nothing is left behind on failure.
-Status write_file(const std::string& path, std::string_view bytes);
-
 }  // namespace fusec
