@@ -19,6 +19,8 @@ std::span<const OpRow> normalize_rows();     // onnx_ops_normalize.cpp: softmax 
 std::span<const OpRow> layout_rows();        // onnx_ops_layout.cpp: views and movement
 std::span<const OpRow> constant_rows();      // onnx_ops_constant.cpp: constants, ranges, masks
 std::span<const OpRow> shape_rows();         // onnx_ops_shape.cpp: Shape, Size
+std::span<const OpRow> loss_rows();          // onnx_ops_loss.cpp
+std::span<const OpRow> scan_rows();          // onnx_ops_scan.cpp: running sums
 
 /// All rows, sorted by operator, then version.
 std::span<const OpRow> all_rows();

@@ -138,6 +138,26 @@ void one_hot(Call& c) {
   c.out(c.add(Op::select, {hit, value(1), value(0)}));
 }
 
+/// a0 - a1 cos(2πi/N) + a2 cos(4πi/N), N being the size or, when not periodic, one less.
+void window(Call& c, double a0, double a1, double a2) {
+  const auto size = c.integer(0);
+  Result<DType> to = dtype_of(static_cast<int32_t>(c.i("output_datatype", 1)));
+  if (!to) return c.fail(to.error().message);
+  if (!size || c.failed()) return;
+  if (*size < 0) return c.fail("a negative size");
+  const Value i = indices(c, 1, 0, *size, DType::f32);
+  const auto period = static_cast<double>(c.i("periodic", 1) != 0 ? *size : *size - 1);
+  const auto wave = [&](double amplitude, double turns) {
+    return c.add(Op::mul, {c.like(i, amplitude), c.add(Op::cos, {c.add(Op::mul, {i, c.like(i, turns * 2 * M_PI / period)})})});
+  };
+  Value w = c.add(Op::sub, {c.like(i, a0), wave(a1, 1)});
+  if (a2 != 0) w = c.add(Op::add, {w, wave(a2, 2)});
+  c.out(c.cast(w, *to));
+}
+void hann_window(Call& c) { window(c, 0.5, 0.5, 0); }
+void hamming_window(Call& c) { window(c, 25.0 / 46, 21.0 / 46, 0); }
+void blackman_window(Call& c) { window(c, 0.42, 0.5, 0.08); }
+
 const OpRow kRows[] = {
     //  operator          since  inputs  out  attributes            import
     {"Constant",             1,  0, 0,    1,  "value",              constant},
@@ -148,6 +168,9 @@ const OpRow kRows[] = {
     {"Range",               27,  3, 3,    1,  "stash_type",         range},
     {"EyeLike",              9,  1, 1,    1,  "dtype k",            eye_like},
     {"Trilu",               14,  1, 2,    1,  "upper",              trilu},
+    {"HannWindow",          17,  1, 1,    1,  "output_datatype periodic", hann_window},
+    {"HammingWindow",       17,  1, 1,    1,  "output_datatype periodic", hamming_window},
+    {"BlackmanWindow",      17,  1, 1,    1,  "output_datatype periodic", blackman_window},
     {"OneHot",               9,  3, 3,    1,  "axis",               one_hot},
 };
 

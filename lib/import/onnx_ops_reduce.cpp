@@ -98,7 +98,7 @@ void arg(Call& c) {
   c.out(c.add(op, {x}, {.axes = {axis}, .to = DType::i64, .keep = c.i("keepdims", 1) != 0, .last = c.i("select_last_index", 0) != 0}));
 }
 
-/// Mean or greatest element over all axes behind the channels.
+/// Mean, greatest element or norm over all axes behind the channels.
 template <Op op>
 void global_pool(Call& c) {
   const Value x = c.in(0);
@@ -106,6 +106,13 @@ void global_pool(Call& c) {
   for (int64_t a = 2; a < c.rank(x); ++a) axes.push_back(a);
   if (axes.empty()) c.fail("rank " + std::to_string(c.rank(x)) + ": no spatial axes");
   c.out(c.reduce(op, x, axes, true));
+}
+
+void global_lp_pool(Call& c) {
+  const int64_t p = c.i("p", 2);
+  if (p != 1 && p != 2) return c.fail("p is " + std::to_string(p) + ", not 1 or 2");
+  if (p == 1) global_pool<Op::norm_l1>(c);
+  else global_pool<Op::norm_l2>(c);
 }
 
 #define ATTRIBUTE(op, meaning) {op, 1, 1, 1, 1, "axes keepdims", reduce<meaning, false>}
@@ -127,6 +134,7 @@ const OpRow kRows[] = {
     {"ArgMin", 1, 1, 1, 1, "axis keepdims", arg<Op::argmin>},
     {"ArgMin", 12, 1, 1, 1, "axis keepdims select_last_index", arg<Op::argmin>},
     {"GlobalAveragePool", 1, 1, 1, 1, "", global_pool<Op::mean>},
+    {"GlobalLpPool", 2, 1, 1, 1, "p", global_lp_pool},
     {"GlobalMaxPool", 1, 1, 1, 1, "", global_pool<Op::reduce_max>},
 };
 
