@@ -10,7 +10,7 @@ std::span<const OpRow> all_rows() {
   static const std::vector<OpRow> kRows = [] {
     std::vector<OpRow> rows;
     for (std::span<const OpRow> part : {elementwise_rows(), activation_rows(), conversion_rows(), reduce_rows(), normalize_rows(),
-                                        layout_rows(), constant_rows(), shape_rows(), loss_rows(), scan_rows()})
+                                        layout_rows(), gather_rows(), constant_rows(), shape_rows(), loss_rows(), scan_rows()})
       rows.insert(rows.end(), part.begin(), part.end());
     std::sort(rows.begin(), rows.end(), [](const OpRow& a, const OpRow& b) { return std::tie(a.op, a.since) < std::tie(b.op, b.since); });
     return rows;

@@ -17,6 +17,7 @@ std::span<const OpRow> conversion_rows();    // onnx_ops_convert.cpp: casts, qua
 std::span<const OpRow> reduce_rows();        // onnx_ops_reduce.cpp
 std::span<const OpRow> normalize_rows();     // onnx_ops_normalize.cpp: softmax and norms
 std::span<const OpRow> layout_rows();        // onnx_ops_layout.cpp: views and movement
+std::span<const OpRow> gather_rows();        // onnx_ops_gather.cpp
 std::span<const OpRow> constant_rows();      // onnx_ops_constant.cpp: constants, ranges, masks
 std::span<const OpRow> shape_rows();         // onnx_ops_shape.cpp: Shape, Size
 std::span<const OpRow> loss_rows();          // onnx_ops_loss.cpp

@@ -220,34 +220,6 @@ void split(Call& c) {
   if (at != n) c.fail("the lengths add up to " + at.text() + ", axis " + std::to_string(axis) + " has " + n.text());
 }
 
-/// Rows by indices that are known here: runs of them are slices.
-void gather(Call& c) {
-  constexpr int64_t kMostRuns = 256;
-  const Value x = c.in(0);
-  const auto indices = c.ints(1);
-  const int64_t axis = c.axis(c.i("axis", 0), c.rank(x));
-  if (c.failed()) return;
-  const int64_t n = c.number(c.shape(x)[static_cast<size_t>(axis)], "the axis to gather from");
-  std::vector<Value> runs;
-  for (size_t k = 0; k < indices->size() && !c.failed();) {
-    const int64_t first = (*indices)[k];
-    size_t end = k + 1;
-    while (end < indices->size() && (*indices)[end] == first + static_cast<int64_t>(end - k) && (*indices)[end] != 0) ++end;
-    const int64_t start = first < 0 ? first + n : first, stop = start + static_cast<int64_t>(end - k);
-    if (start < 0 || stop > n) return c.fail("index " + std::to_string(start < 0 ? first : stop - 1) + " of an axis of " + std::to_string(n));
-    if (static_cast<int64_t>(runs.size()) == kMostRuns) return c.fail("more than " + std::to_string(kMostRuns) + " runs of indices");
-    runs.push_back(part(c, x, axis, start, stop));
-    k = end;
-  }
-  if (runs.empty()) runs.push_back(part(c, x, axis, 0, 0));
-  const Value rows = runs.size() == 1 ? runs[0] : c.add(Op::concat, runs, {.axis = axis});
-  Shape to = c.shape(x);
-  to.erase(to.begin() + axis);
-  const std::vector<int64_t>& shape = c.item(1).known->extents;
-  to.insert(to.begin() + axis, shape.begin(), shape.end());
-  c.out(c.reshape(rows, to));
-}
-
 // --- padding ------------------------------------------------------------------------------------------------------------
 
 /// What lies before and behind one axis in the modes that repeat data.
@@ -426,7 +398,6 @@ const OpRow kRows[] = {
     {"Split",              2,  1, 1,    kAny, "axis split",        split},
     {"Split",             13,  1, 2,    kAny, "axis",              split},
     {"Split",             18,  1, 2,    kAny, "axis num_outputs",  split},
-    {"Gather",             1,  2, 2,    1,   "axis",               gather},
     {"Pad",                2,  1, 1,    1,   "mode pads value",    pad_by_attributes},
     {"Pad",               11,  2, 3,    1,   "mode",               pad_by_operands},
     {"Pad",               18,  2, 4,    1,   "mode",               pad_by_operands},

@@ -26,7 +26,7 @@ const char* const kForeignOperators[] = {
     "MatMul", "MatMulInteger", "QLinearMatMul", "Gemm", "Conv", "ConvInteger", "ConvTranspose", "QLinearConv", "DeformConv", "Einsum", "Det",
     "AveragePool", "MaxPool", "MaxUnpool", "LpPool", "MaxRoiPool", "RoiAlign", "GRU", "LSTM", "RNN", "Attention", "Col2Im", "LRN",
     // results whose shape depends on data, sorting, scatter, data-dependent indices
-    "NonZero", "Unique", "TopK", "Compress", "NonMaxSuppression", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND",
+    "NonZero", "Unique", "TopK", "Compress", "NonMaxSuppression", "GatherND", "Scatter", "ScatterElements", "ScatterND",
     "ReverseSequence", "TensorScatter", 
     // images, signals, resampling
     "Resize", "Upsample", "GridSample", "AffineGrid", "CenterCropPad", "ImageDecoder", "STFT", "DFT", "MelWeightMatrix", 
