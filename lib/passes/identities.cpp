@@ -6,6 +6,7 @@
 
 #include "lib/ir/convert.h"
 #include "lib/passes/rules.h"
+#include "lib/rewrite/match.h"
 
 namespace fusec {
 namespace {
@@ -22,7 +23,7 @@ bool has_exact_reciprocal(const Match& m) {
   // A row's mean keeps its division: one a row costs nothing, and sum / count is what pair_reductions looks for.
   if (is_reduce(m.graph->node(m.values[0]).op)) return false;
   const std::optional<Tensor> r = scalar_tensor(m.c().dtype, 1 / c);
-  return r && number(*r) == 1 / c;
+  return r && std::isfinite(number(*r)) && number(*r) == 1 / c;
 }
 
 bool is_moderate(const Match& m) {
@@ -30,11 +31,19 @@ bool is_moderate(const Match& m) {
   return c > 0x1p-100 && c < 0x1p100 && !is_reduce(m.graph->node(m.values[0]).op);
 }
 
+bool is_signed_x(const Match& m) { return is_signed(m.x().dtype); }
 bool unsigned_power_of_two(const Match& m) { return is_unsigned_x(m) && is_power_of_two_c(m); }
+
+/// a <= b in their own type: 64-bit integers are more than a double holds.
+bool at_most(const Tensor& a, const Tensor& b) {
+  const Tensor operands[] = {a, b};
+  const std::optional<Tensor> result = evaluate_op(Op::le, operands, {});
+  return result && result->data[0] == std::byte{1};
+}
 
 /// The clamps [c, d] and then [e, f] overlap (with a NaN they do not), so one to what both allow is enough.
 bool clamps_meet(const Match& m) {
-  return number(m.e()) <= number(m.d()) && number(m.c()) <= number(m.d()) && number(m.e()) <= number(m.f());
+  return at_most(m.e(), m.d()) && at_most(m.c(), m.d()) && at_most(m.e(), m.f());
 }
 
 }  // namespace
@@ -93,7 +102,6 @@ const std::vector<RewriteRule>& identities() {
       {"const-sub-add",      c - (x + d),             fold(c - d) - x,          integers},
       {"const-sub-sub",      c - (d - x),             x + fold(c - d),          integers},
       {"neg-add-const",      -once(x + c),            fold(-c) - x,             integers},
-      {"neg-const-sub",      -once(c - x),            x + fold(-c),             integers},
       {"add-sub-back",       (x - y) + y,             x,                        integers},
       {"sub-add-back",       (x + y) - y,             x,                        integers},
       {"factor",             once(x * y) + once(x * z),  x * (y + z),           integers},
@@ -103,7 +111,7 @@ const std::vector<RewriteRule>& identities() {
       {"floor-mod-pow2",     node(Op::floor_mod, {x, c}),  x & fold(c - 1),     integers,  is_power_of_two_c},
       {"trunc-mod-pow2",     node(Op::trunc_mod, {x, c}),  x & fold(c - 1),     integers,  unsigned_power_of_two},
 
-      {"abs-neg",            abs(-x),                 abs(x),                   exact},
+      {"abs-neg",            abs(-x),                 abs(x),                   exact,     is_signed_x},
       {"abs-unsigned",       abs(x),                  x,                        integers,  is_unsigned_x},
       {"abs-square",         abs(x * x),              x * x,                    floats},     // integers wrap below zero
       {"square-abs",         abs(x) * abs(x),         x * x,                    exact},
