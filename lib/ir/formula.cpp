@@ -1,0 +1,92 @@
+// Runs each formula once over Recorded values and keeps the steps.
+
+#include "lib/ir/formula.h"
+
+#include <memory>
+#include <mutex>
+
+#include "lib/ir/formula_algebra.h"
+#include "lib/ir/formulas.h"
+
+namespace fusec {
+namespace formulas {
+
+uint16_t Recorder::add(const Step& step) {
+  const Key key{step.kind, static_cast<int>(step.op), static_cast<int>(step.type), step.args, step.bits};
+  const auto [at, is_new] = known_.try_emplace(key, static_cast<uint16_t>(steps_.size()));
+  if (is_new) steps_.push_back(step);
+  return at->second;
+}
+
+namespace {
+
+template <class T>
+Recorded<T> parameter(Recorder& recorder, uint64_t index) {
+  return {&recorder, recorder.add({Step::parameter, Op::constant, dtype_of<T>(), {}, index})};
+}
+
+/// The steps that `result` needs, itself last; parameters stay even when unused.
+std::vector<Step> finish(const std::vector<Step>& steps, uint16_t result) {
+  std::vector<bool> needed(result + 1, false);
+  needed[result] = true;
+  std::vector<Step> kept;
+  std::vector<uint16_t> renamed(result + 1, 0);
+  for (size_t k = result + 1; k-- > 0;) {
+    if (steps[k].kind != Step::compute) continue;
+    if (needed[k])
+      for (int j = 0; j < info(steps[k].op).arity; ++j) needed[steps[k].args[j]] = true;
+  }
+  for (size_t k = 0; k <= result; ++k) {
+    if (!needed[k] && steps[k].kind != Step::parameter) continue;
+    Step step = steps[k];
+    if (step.kind == Step::compute)
+      for (int j = 0; j < info(step.op).arity; ++j) step.args[j] = renamed[step.args[j]];
+    renamed[k] = static_cast<uint16_t>(kept.size());
+    kept.push_back(step);
+  }
+  return kept;
+}
+
+template <class T>
+std::unique_ptr<const Formula> record(Op op) {
+  Recorder recorder;
+  switch (op) {
+#define FORMULA(name, operands, scalars, body)                                                    \
+  case Op::name: {                                                                                \
+    [[maybe_unused]] const auto x = parameter<T>(recorder, 0);                                    \
+    [[maybe_unused]] const auto y = operands > 1 ? parameter<T>(recorder, 1) : x;                 \
+    [[maybe_unused]] const auto alpha = scalars > 0 ? parameter<T>(recorder, operands) : x;       \
+    [[maybe_unused]] const auto beta = scalars > 1 ? parameter<T>(recorder, operands + 1) : x;    \
+    const Recorded<T> result = body;                                                              \
+    const uint16_t last = result.id(&recorder);                                                   \
+    return std::make_unique<const Formula>(                                                       \
+        Formula{op, dtype_of<T>(), operands, scalars, finish(recorder.take(), last)});            \
+  }
+#include "lib/ir/formulas.def"
+#undef FORMULA
+    default:
+      return nullptr;
+  }
+}
+
+std::unique_ptr<const Formula> build(Op op, DType type) {
+  if (type == DType::f32) return record<float>(op);
+  if (type == DType::f64) return record<double>(op);
+  return nullptr;
+}
+
+}  // namespace
+}  // namespace formulas
+
+const Formula* formula(Op op, DType type) {
+  struct Entry {
+    std::once_flag once;
+    std::unique_ptr<const Formula> value;
+  };
+  static Entry entries[kOps][kDTypes];
+  Entry& entry = entries[static_cast<int>(op)][static_cast<int>(type)];
+  std::call_once(entry.once, [&] { entry.value = formulas::build(op, type); });
+  return entry.value.get();
+}
+
+}  // namespace fusec
