@@ -32,6 +32,21 @@ uint64_t hash_tensor(const Tensor& t) {
   return h.value();
 }
 
+/// Most nodes have no attributes: they share one, which saves a hash and 300 bytes each.
+const std::shared_ptr<const Attrs>& no_attrs() {
+  static const auto kNone = std::make_shared<const Attrs>();
+  return kNone;
+}
+
+std::shared_ptr<const Attrs> share(Attrs attrs) {
+  return attrs == *no_attrs() ? no_attrs() : std::make_shared<const Attrs>(std::move(attrs));
+}
+
+uint64_t hash_attrs(const std::shared_ptr<const Attrs>& attrs) {
+  static const uint64_t kNone = Attrs{}.hash();
+  return attrs == no_attrs() ? kNone : attrs->hash();
+}
+
 bool same_bits(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
 
 }  // namespace
@@ -111,7 +126,7 @@ uint64_t Graph::hash() const {
   for (NodeId id = 0; id < nodes_.size(); ++id) {
     const Node& n = nodes_[id];
     Hasher h;
-    h.add(fusec::name(n.op)).add(hash_type(n.type)).add(n.attrs->hash()).add(n.args.size());
+    h.add(fusec::name(n.op)).add(hash_type(n.type)).add(hash_attrs(n.attrs)).add(n.args.size());
     for (NodeId a : n.args) h.add(hashes[a]);
     hashes[id] = h.value();
   }
@@ -131,12 +146,13 @@ void GraphBuilder::fail(Error error) {
 
 Value GraphBuilder::intern(Node node) {
   Hasher h;
-  h.add(static_cast<uint64_t>(node.op)).add(hash_type(node.type)).add(node.attrs->hash());
+  h.add(static_cast<uint64_t>(node.op)).add(hash_type(node.type)).add(hash_attrs(node.attrs));
   for (NodeId a : node.args) h.add(a);
   const auto [begin, end] = by_hash_.equal_range(h.value());
   for (auto it = begin; it != end; ++it) {
     const Node& other = graph_.nodes_[it->second];
-    if (other.op == node.op && other.args == node.args && other.type == node.type && *other.attrs == *node.attrs)
+    if (other.op == node.op && other.args == node.args && other.type == node.type &&
+        (other.attrs == node.attrs || *other.attrs == *node.attrs))
       return {it->second};
   }
   const auto id = static_cast<NodeId>(graph_.nodes_.size());
@@ -159,7 +175,7 @@ Value GraphBuilder::input(std::string name, Type type) {
   // The position is part of the identity: two inputs of one type are two nodes.
   Attrs attrs;
   attrs.index = static_cast<int64_t>(graph_.inputs_.size());
-  const Value value = intern({Op::input, std::move(type), {}, std::make_shared<const Attrs>(std::move(attrs))});
+  const Value value = intern({Op::input, std::move(type), {}, share(std::move(attrs))});
   graph_.labels_[value.id] = name;
   graph_.inputs_.push_back({std::move(name), value.id});
   return value;
@@ -199,7 +215,7 @@ Value GraphBuilder::add(Op op, std::vector<Value> args, Attrs attrs) {
     fail(result.error());
     return {};
   }
-  return intern({op, std::move(*result), std::move(ids), std::make_shared<const Attrs>(std::move(attrs))});
+  return intern({op, std::move(*result), std::move(ids), share(std::move(attrs))});
 }
 
 Value GraphBuilder::cast(Value x, DType to) {

@@ -10,10 +10,11 @@
 namespace fusec {
 
 /// Rebuilds `graph` in `b` node by node. `make(id, args)` adds the successor of node `id` (never an input) whose operands `args`
-/// are in `b` already, and returns it. Nodes that are no longer read are left out at the end.
+/// are in `b` already, and returns it. Nodes that are no longer read are left out at the end. `values` holds, from the inputs on,
+/// the successor of each node met so far.
 template <class Make>
-Result<Graph> rebuild(const Graph& graph, GraphBuilder& b, Make&& make) {
-  std::vector<Value> values(graph.size());
+Result<Graph> rebuild(const Graph& graph, GraphBuilder& b, std::vector<Value>& values, Make&& make) {
+  values.assign(graph.size(), Value{});
   for (const Port& port : graph.inputs()) values[port.node] = b.input(port.name, graph.node(port.node).type);
   for (NodeId id = 0; id < graph.size(); id++) {
     const Node& node = graph.node(id);
@@ -32,6 +33,12 @@ Result<Graph> rebuild(const Graph& graph, GraphBuilder& b, Make&& make) {
     names.push_back(port.name);
   }
   return std::move(b).finish(std::move(outputs), std::move(names));
+}
+
+template <class Make>
+Result<Graph> rebuild(const Graph& graph, GraphBuilder& b, Make&& make) {
+  std::vector<Value> values;
+  return rebuild(graph, b, values, std::forward<Make>(make));
 }
 
 }  // namespace fusec

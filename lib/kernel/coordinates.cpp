@@ -103,7 +103,7 @@ std::optional<Coords> KernelBuilder::through_reshape(const Coords& at, const Sha
         }
         const size_t atom = pool.back();
         const Dim next = filled * atoms[atom];
-        if (exact_quotient(need, next)) {
+        if (next == need || exact_quotient(need, next)) {  // equal first: 0 divides nothing
           coord.at.factor[atom] = filled;
           filled = next;
           pool.pop_back();
@@ -250,7 +250,7 @@ std::optional<Coords> KernelBuilder::reduce_coords(NodeId id, const Coords& at) 
       }
       const size_t atom = pool[taken];
       const Dim next_filled = filled * atoms[atom];
-      if (exact_quotient(shape[k], next_filled)) {
+      if (next_filled == shape[k] || exact_quotient(shape[k], next_filled)) {
         part.push_back(atom);
         filled = next_filled;
         taken++;

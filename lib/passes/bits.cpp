@@ -56,7 +56,7 @@ const std::vector<RewriteRule>& bit_rules() {
       {"shl-shr",            (x << c) >> c,         x & fold(all_ones >> c),    exact,  count_fits_unsigned},
       {"shr-shl",            (x >> c) << c,         x & fold(all_ones << c),    exact,  count_fits},
       {"not-as-neg",         ~x + 1,                -x,                         exact},
-      {"neg-as-not",         -x + all_ones,               ~x,                         exact},
+      {"ones-sub",           all_ones - x,          ~x,                         exact},
   };
   return rules;
 }

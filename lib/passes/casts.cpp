@@ -16,9 +16,13 @@ DType b(const Match& m) { return *m.types[1]; }
 
 bool same_type(const Match& m) { return m.x().dtype == a(m); }
 bool widens_a(const Match& m) { return widens(m.x().dtype, a(m)); }
+/// The first cast keeps every value. Through a float an integer saturates, where from integer to integer it would wrap.
+bool widened_within(const Match& m) {
+  const bool saturates = !is_float(m.x().dtype) && is_float(a(m)) && is_integer(b(m));
+  return widens_a(m) && (!saturates || widens(m.x().dtype, b(m)));
+}
 /// Both casts start from one type and keep every value.
 bool widens_both(const Match& m) { return m.x().dtype == m.y().dtype && widens_a(m); }
-bool same_sources(const Match& m) { return m.x().dtype == m.y().dtype; }
 bool select_sources(const Match& m) {
   return m.graph->type(m.values[1]).dtype == m.graph->type(m.values[2]).dtype;
 }
@@ -42,7 +46,7 @@ const std::vector<RewriteRule>& casts() {
   static const std::vector<RewriteRule> rules = {
       //  name                find                              put                       holds    when
       {"cast-same",           cast(x, A),                       x,                        exact,   same_type},
-      {"cast-widened",        cast(cast(x, A), B),              cast(x, B),               exact,   widens_a},
+      {"cast-widened",        cast(cast(x, A), B),              cast(x, B),               exact,   widened_within},
       {"cast-wrapped",        cast(cast(x, A), B),              cast(x, B),               exact,   wraps_within},
       {"bitcast-same",        bitcast(x, A),                    x,                        exact,   same_type},
       {"bitcast-bitcast",     bitcast(bitcast(x, A), B),        bitcast(x, B),            exact},
@@ -64,7 +68,6 @@ const std::vector<RewriteRule>& casts() {
       {"eq-zero-cast-bool",   cast(x, A) == 0,                  ~x,                       exact,   from_boolean},
       {"eq-one-cast-bool",    cast(x, A) == 1,                  x,                        exact,   from_boolean},
       {"ne-one-cast-bool",    cast(x, A) != 1,                  ~x,                       exact,   from_boolean},
-      {"select-one-zero",     cast(select(x, 1, 0), A),         cast(x, A),               integers,  is_boolean_x},
       {"eq-widened",          cast(x, A) == cast(y, A),         x == y,                   exact,   widens_both},
       {"ne-widened",          cast(x, A) != cast(y, A),         x != y,                   exact,   widens_both},
       {"lt-widened",          cast(x, A) < cast(y, A),          x < y,                    exact,   widens_both},

@@ -6,6 +6,7 @@
 
 #include "lib/ir/convert.h"
 #include "lib/passes/rules.h"
+#include "lib/rewrite/match.h"
 
 namespace fusec {
 namespace {
@@ -19,15 +20,30 @@ bool has_exact_reciprocal(const Match& m) {
   const double c = number(m.c());
   int exponent = 0;
   if (!is_float(m.c().dtype) || c == 0 || !std::isfinite(c) || std::fabs(std::frexp(c, &exponent)) != 0.5) return false;
+  // A row's mean keeps its division: one a row costs nothing, and sum / count is what pair_reductions looks for.
+  if (is_reduce(m.graph->node(m.values[0]).op)) return false;
   const std::optional<Tensor> r = scalar_tensor(m.c().dtype, 1 / c);
-  return r && number(*r) == 1 / c;
+  return r && std::isfinite(number(*r)) && number(*r) == 1 / c;
 }
 
+bool is_moderate(const Match& m) {
+  const double c = std::fabs(number(m.c()));
+  return c > 0x1p-100 && c < 0x1p100 && !is_reduce(m.graph->node(m.values[0]).op);
+}
+
+bool is_signed_x(const Match& m) { return is_signed(m.x().dtype); }
 bool unsigned_power_of_two(const Match& m) { return is_unsigned_x(m) && is_power_of_two_c(m); }
+
+/// a <= b in their own type: 64-bit integers are more than a double holds.
+bool at_most(const Tensor& a, const Tensor& b) {
+  const Tensor operands[] = {a, b};
+  const std::optional<Tensor> result = evaluate_op(Op::le, operands, {});
+  return result && result->data[0] == std::byte{1};
+}
 
 /// The clamps [c, d] and then [e, f] overlap (with a NaN they do not), so one to what both allow is enough.
 bool clamps_meet(const Match& m) {
-  return number(m.e()) <= number(m.d()) && number(m.c()) <= number(m.d()) && number(m.e()) <= number(m.f());
+  return at_most(m.e(), m.d()) && at_most(m.c(), m.d()) && at_most(m.e(), m.f());
 }
 
 }  // namespace
@@ -86,7 +102,6 @@ const std::vector<RewriteRule>& identities() {
       {"const-sub-add",      c - (x + d),             fold(c - d) - x,          integers},
       {"const-sub-sub",      c - (d - x),             x + fold(c - d),          integers},
       {"neg-add-const",      -once(x + c),            fold(-c) - x,             integers},
-      {"neg-const-sub",      -once(c - x),            x + fold(-c),             integers},
       {"add-sub-back",       (x - y) + y,             x,                        integers},
       {"sub-add-back",       (x + y) - y,             x,                        integers},
       {"factor",             once(x * y) + once(x * z),  x * (y + z),           integers},
@@ -96,7 +111,7 @@ const std::vector<RewriteRule>& identities() {
       {"floor-mod-pow2",     node(Op::floor_mod, {x, c}),  x & fold(c - 1),     integers,  is_power_of_two_c},
       {"trunc-mod-pow2",     node(Op::trunc_mod, {x, c}),  x & fold(c - 1),     integers,  unsigned_power_of_two},
 
-      {"abs-neg",            abs(-x),                 abs(x),                   exact},
+      {"abs-neg",            abs(-x),                 abs(x),                   exact,     is_signed_x},
       {"abs-unsigned",       abs(x),                  x,                        integers,  is_unsigned_x},
       {"abs-square",         abs(x * x),              x * x,                    floats},     // integers wrap below zero
       {"square-abs",         abs(x) * abs(x),         x * x,                    exact},
@@ -141,8 +156,7 @@ const std::vector<RewriteRule>& identities() {
       {"sqrt-square-fast",   apply(Op::sqrt, x * x),  abs(x),                   fast},
       {"rsqrt-fast",         apply(Op::reciprocal, apply(Op::sqrt, x)),  apply(Op::rsqrt, x),      fast},
       {"div-sqrt-fast",      x / apply(Op::sqrt, y),  x * apply(Op::rsqrt, y),  fast},
-      {"div-const-fast",     x / c,                   x * fold(1 / c),          fast,
-       [](const Match& m) { return std::isnormal(1 / number(m.c())) && std::fabs(number(m.c())) < 0x1p100; }},
+      {"div-const-fast",     x / c,                   x * fold(1 / c),          fast,      is_moderate},
   };
   return rules;
 }

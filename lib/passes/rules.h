@@ -1,5 +1,5 @@
 #pragma once
-// The rule tables that `simplify` applies, by theme. docs/add-a-rule.md says how a row comes in.
+// The rule tables, by theme. docs/add-a-rule.md says how a row comes in.
 
 #include <vector>
 
@@ -12,8 +12,10 @@ const std::vector<RewriteRule>& compares();     // compares and selects
 const std::vector<RewriteRule>& bit_rules();    // and, or, xor, shifts; bool algebra
 const std::vector<RewriteRule>& casts();        // conversions
 const std::vector<RewriteRule>& trait_rules();  // one row for each op with a trait that says so: neg(neg(x)), relu(relu(x)) …
+const std::vector<RewriteRule>& activations();  // sigmoid, silu, gelu … written out; applied by `recognise`
 
-/// All of them, in the order in which simplify tries them.
+/// Those that simplify applies, in the order in which it tries them; and all.
+std::vector<const std::vector<RewriteRule>*> simplify_tables();
 std::vector<const std::vector<RewriteRule>*> rule_tables();
 
 /// Predicates that several tables share.

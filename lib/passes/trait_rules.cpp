@@ -35,8 +35,14 @@ const std::vector<RewriteRule>& trait_rules() {
   return rules;
 }
 
-std::vector<const std::vector<RewriteRule>*> rule_tables() {
+std::vector<const std::vector<RewriteRule>*> simplify_tables() {
   return {&trait_rules(), &identities(), &compares(), &bit_rules(), &casts()};
+}
+
+std::vector<const std::vector<RewriteRule>*> rule_tables() {
+  std::vector<const std::vector<RewriteRule>*> tables = simplify_tables();
+  tables.push_back(&activations());
+  return tables;
 }
 
 }  // namespace fusec

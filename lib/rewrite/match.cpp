@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "lib/ir/convert.h"
+#include "lib/ir/eval.h"
 
 namespace fusec {
 namespace {
@@ -219,7 +220,7 @@ std::optional<Match> match(const RewriteRule& rule, const GraphBuilder& b, Value
   return std::nullopt;
 }
 
-std::optional<Value> build(const Pattern& put, const Match& m, GraphBuilder& b, const Type& root, const Make& make) {
+std::optional<Value> build(const Pattern& put, const Match& m, GraphBuilder& b, Type root, const Make& make) {
   Putter putter{m, b, make};
   const std::optional<Value> value = putter.put(put, root.dtype);
   if (!value || b.type(*value).dtype != root.dtype) return std::nullopt;
@@ -229,16 +230,19 @@ std::optional<Value> build(const Pattern& put, const Match& m, GraphBuilder& b, 
   return make(Op::broadcast, {*value}, std::move(a));
 }
 
-std::optional<Tensor> evaluate_op(Op op, std::span<const Tensor> args, const Attrs& attrs) {
-  GraphBuilder b("fold");
-  std::vector<Value> values;
-  for (const Tensor& t : args) values.push_back(b.constant(t));
-  const Value result = b.add(op, std::move(values), attrs);
-  const Result<Graph> graph = std::move(b).finish({result});
-  if (!graph) return std::nullopt;
-  Result<std::vector<Tensor>> outputs = evaluate(*graph, {});
-  if (!outputs) return std::nullopt;
-  return std::move((*outputs)[0]);
+std::optional<Tensor> evaluate_op(Op op, std::span<const Tensor> args, Attrs attrs) {
+  std::vector<Type> types;
+  std::vector<const Tensor*> operands;
+  for (const Tensor& t : args) {
+    types.push_back({t.dtype, {t.extents.begin(), t.extents.end()}});
+    operands.push_back(&t);
+  }
+  Result<Type> type = infer(op, types, attrs);
+  if (!type) return std::nullopt;
+  const Node node{op, std::move(*type), {}, std::make_shared<const Attrs>(std::move(attrs))};
+  Result<Tensor> value = evaluate_node(node, operands, {});
+  if (!value) return std::nullopt;
+  return std::move(*value);
 }
 
 bool widens(DType from, DType to) {

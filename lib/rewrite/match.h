@@ -19,10 +19,10 @@ using Make = std::function<Value(Op, std::vector<Value>, Attrs)>;
 
 /// Builds `put` with the names of `m`; its result has the element type and shape of `root` (a broadcast is added where the
 /// expression alone would be smaller). nullopt when that has no such type, or a constant does not exist in its type: the rule then does not fire.
-std::optional<Value> build(const Pattern& put, const Match& m, GraphBuilder& b, const Type& root, const Make& make);
+std::optional<Value> build(const Pattern& put, const Match& m, GraphBuilder& b, Type root, const Make& make);
 
 /// Value of an op over known operands, by the reference evaluator; nullopt when it has none.
-std::optional<Tensor> evaluate_op(Op op, std::span<const Tensor> args, const Attrs& attrs);
+std::optional<Tensor> evaluate_op(Op op, std::span<const Tensor> args, Attrs attrs);
 
 /// Does a cast from one type to the other keep every value (NaN, infinities and -0.0 among them)?
 bool widens(DType from, DType to);

@@ -62,9 +62,8 @@ class Sweep {
       if (!found) continue;
       control_.count(rule->name);
       rule_ = rule;
-      const Type type = b_.type(value);
       const Make maker = [&](Op op, std::vector<Value> args, Attrs attrs) { return make(op, std::move(args), std::move(attrs)); };
-      const std::optional<Value> put = build(rule->put, *found, b_, type, maker);
+      const std::optional<Value> put = build(rule->put, *found, b_, b_.type(value), maker);
       if (b_.error()) return {};
       if (put) return *put;
       control_.uncount(rule->name);
@@ -85,7 +84,7 @@ class Sweep {
 
 }  // namespace
 
-RuleSet::RuleSet(std::initializer_list<const std::vector<RewriteRule>*> lists) {
+RuleSet::RuleSet(const std::vector<const std::vector<RewriteRule>*>& lists) {
   for (const auto* list : lists)
     for (const RewriteRule& rule : *list) {
       by_op_[size_t(rule.find.op)].push_back(&rule);
@@ -110,7 +109,10 @@ Weight weight(Op op) {
     case Op::sub: return {10, 1};        // x - c becomes x + -c
     case Op::clamp: return {16, 1};      // min(relu(x), c) becomes clamp(x, 0, c)
     case Op::reciprocal: return {32, 1};  // 1 / x becomes reciprocal(x)
-    case Op::is_nan: return {4, 1};      // x != x becomes is_nan(x)
+    case Op::rsqrt: return {24, 1};      // x / sqrt(y) becomes x * rsqrt(y)
+    case Op::eq:
+    case Op::ne: return {6, 1};          // unsigned x > 0 becomes x != 0
+    case Op::is_nan: return {2, 1};      // x != x becomes is_nan(x)
     case Op::not_:
     case Op::bitwise_not: return {4, 1};  // x == x becomes ~is_nan(x)
     default: return {4 + 4 * info(op).cost, 1};

@@ -37,7 +37,7 @@ struct RuleControl {
 /// Rules by the op at their root, in the order they are tried.
 class RuleSet {
  public:
-  explicit RuleSet(std::initializer_list<const std::vector<RewriteRule>*> lists);
+  explicit RuleSet(const std::vector<const std::vector<RewriteRule>*>& lists);
   std::span<const RewriteRule* const> at(Op op) const { return by_op_[size_t(op)]; }
 
  private:

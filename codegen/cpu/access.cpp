@@ -1,0 +1,154 @@
+// Loads, stores and index values: addresses grow from the outermost level inwards, so that the innermost loop adds one index.
+#include "codegen/cpu/emitter.h"
+
+namespace fusec::cpu {
+
+using V = llvm::Value*;
+
+bool Emitter::contiguous(Val v) const {
+  const Inst& inst = kernel.values[v];
+  for (Val e : inst.map.extra)
+    if (e != kNoVal && is_vector(e)) return false;
+  return is_vector(v) && access(v).bytes > bytes(kernel.operands[inst.operand].type);
+}
+
+void Emitter::settle(Frame& frame, Val v) {
+  const Inst& inst = kernel.values[v];
+  Frame::Address& address = frame.address[v];
+  const bool iota = inst.kind == Kind::iota;
+  llvm::Type* element = iota ? nullptr : memory_type(context, kernel.operands[inst.operand].type);
+  if (!address.at) address.at = iota ? dim(inst.map.at[0].offset) : slot({Slot::pointer, 8, ordinal_[v], 0, {}});
+  auto grow = [&](V elements) {
+    address.at = iota ? b.CreateAdd(address.at, elements) : b.CreateGEP(element, address.at, elements);
+  };
+  for (size_t k = 0; k < kernel.axes.size(); ++k) {
+    const AxisSet bit = AxisSet(1u << k);
+    if ((address.axes & bit) || !(frame.known & bit) || bit == vector_bit) continue;
+    address.axes |= bit;
+    bool moves = false;
+    for (const Linear& at : inst.map.at) moves |= !at.factor[k].is(0);
+    if (moves) grow(b.CreateMul(frame.index[k], iota ? dim(inst.map.at[0].factor[k]) : step(v, k)));
+  }
+  for (size_t e = 0; e < inst.map.extra.size(); ++e) {
+    const Val extra = inst.map.extra[e];
+    if (extra == kNoVal || is_vector(extra) || (address.extras >> e & 1) || !frame.value[extra]) continue;
+    address.extras |= 1u << e;
+    grow(b.CreateMul(frame.value[extra], slot({Slot::stride, 8, ordinal_[v], static_cast<uint32_t>(e), {}})));
+  }
+}
+
+V Emitter::address(Frame& frame, Val v) {
+  settle(frame, v);
+  return b.CreateGEP(memory_type(context, kernel.operands[kernel.values[v].operand].type), frame.address[v].at, frame.index[vector_axis]);
+}
+
+V Emitter::pointers(Frame& frame, Val v) {
+  settle(frame, v);
+  const Inst& inst = kernel.values[v];
+  bool moves = false;
+  for (const Linear& at : inst.map.at) moves |= !at.factor[vector_axis].is(0);
+  V elements = moves ? b.CreateMul(lanes(frame.index[vector_axis]), splat(step(v, vector_axis))) : splat(i64(0));
+  for (size_t e = 0; e < inst.map.extra.size(); ++e)
+    if (inst.map.extra[e] != kNoVal && is_vector(inst.map.extra[e]))
+      elements = b.CreateAdd(elements, b.CreateMul(frame.value[inst.map.extra[e]],
+                                                   splat(slot({Slot::stride, 8, ordinal_[v], static_cast<uint32_t>(e), {}}))));
+  return b.CreateGEP(memory_type(context, kernel.operands[inst.operand].type), frame.address[v].at, elements);
+}
+
+V Emitter::live(Frame& frame, Val v) {
+  const Val guard = kernel.values[v].map.guard;
+  V mask = frame.mask;
+  if (guard == kNoVal) return mask;
+  V open = wide(frame, guard);
+  return mask ? b.CreateAnd(mask, open) : open;
+}
+
+V Emitter::zeros() {
+  if (!zeros_) {
+    zeros_ = variable(b.getInt64Ty(), "zeros");
+    Builder in(entry_->getTerminator());
+    in.CreateStore(in.getInt64(0), zeros_);
+  }
+  return zeros_;
+}
+
+V Emitter::iota(Frame& frame, Val v) {
+  settle(frame, v);
+  V at = frame.address[v].at;
+  if (!is_vector(v)) return at;
+  V factor = dim(kernel.values[v].map.at[0].factor[vector_axis]);
+  V first = b.CreateAdd(at, b.CreateMul(frame.index[vector_axis], factor));
+  return b.CreateAdd(splat(first), b.CreateMul(lanes(i64(0)), splat(factor)));
+}
+
+V Emitter::load(Frame& frame, Val v) {
+  const Inst& inst = kernel.values[v];
+  const DType type = kernel.operands[inst.operand].type;
+  llvm::Type* element = memory_type(context, type);
+  const llvm::Align align(bytes(type));
+  Convert convert{b, native_half_};
+  if (!is_vector(v)) {
+    settle(frame, v);
+    V at = frame.address[v].at;
+    if (inst.map.guard != kNoVal) at = b.CreateSelect(frame.value[inst.map.guard], at, zeros());
+    return convert.load(b.CreateAlignedLoad(element, at, align), type);
+  }
+  auto* vector = llvm::FixedVectorType::get(element, width);
+  V mask = live(frame, v), bits;
+  if (contiguous(v)) {
+    V at = address(frame, v);
+    if (access(v).prefetch) prefetch(frame, v, false);
+    bits = mask ? b.CreateMaskedLoad(vector, at, align, mask, llvm::Constant::getNullValue(vector))
+                : static_cast<V>(b.CreateAlignedLoad(vector, at, align));
+  } else {
+    V all = mask ? mask : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b.getInt1Ty(), width));
+    bits = b.CreateMaskedGather(vector, pointers(frame, v), align, all, llvm::Constant::getNullValue(vector));
+  }
+  return convert.load(bits, type);
+}
+
+void Emitter::store(Frame& frame, Val v) {
+  const Inst& inst = kernel.values[v];
+  const Inst& source = kernel.values[inst.args[0]];
+  const DType type = kernel.operands[inst.operand].type;
+  const llvm::Align align(bytes(type));
+  Convert convert{b, native_half_};
+  const bool exact = source.type == type && (source.rounds || source.kind == Kind::load || (source.kind == Kind::compute && source.op == Op::cast));
+  V x = frame.value[inst.args[0]];
+  if (compute_type(source.type) != compute_type(type)) x = convert.cast(x, source.type, type);
+  if (!is_vector(v)) {
+    settle(frame, v);
+    V bits = convert.store(x, type, exact);
+    auto write = [&] { b.CreateAlignedStore(bits, frame.address[v].at, align); };
+    return inst.map.guard == kNoVal ? write() : when(frame.value[inst.map.guard], write);
+  }
+  V bits = convert.store(splat(x), type, exact);
+  V mask = live(frame, v);
+  if (!contiguous(v)) {
+    b.CreateMaskedScatter(bits, pointers(frame, v), align, mask);
+    return;
+  }
+  V at = address(frame, v);
+  if (access(v).prefetch) prefetch(frame, v, true);
+  if (mask) {
+    b.CreateMaskedStore(bits, at, align, mask);
+  } else if (bypass && access(v).bypass) {
+    auto* out = b.CreateAlignedStore(bits, at, llvm::Align(bytes(type) * width));
+    out->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(b.getInt32(1))));
+  } else {
+    b.CreateAlignedStore(bits, at, align);
+  }
+}
+
+void Emitter::prefetch(Frame& frame, Val v, bool write) {
+  // One line of 64 bytes for each line that is used, this many lines ahead.
+  constexpr int64_t kAhead = 64;
+  if (frame.mask) return;
+  const size_t size = bytes(kernel.operands[kernel.values[v].operand].type);
+  for (size_t line = 0; line * 64 < size * width; ++line) {
+    V at = b.CreateConstGEP1_64(b.getInt8Ty(), address(frame, v), kAhead * 64 + line * 64);
+    b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()}, {at, b.getInt32(write), b.getInt32(3), b.getInt32(1)});
+  }
+}
+
+}  // namespace fusec::cpu

@@ -1,0 +1,438 @@
+// One loop nest serves every kernel:
+//
+//   for item in [begin, end):                     kept axes, and a chunk of the vector axis when that is kept
+//     kept vector axis:    for each group of vectors of the chunk: row(frames)          (cpu_flat, cpu_column)
+//     reduced vector axis: row(frame)                                                    (cpu_rows)
+//   row: for each sweep: states = zero; for reduced axes …: fold, store; finish; then the stores of row values.
+//
+// With a kept vector axis a row has one reduction state a lane, and `side` groups of lanes side by side; with a reduced one it has
+// `side` vector states that are merged in a fixed tree at the end. A tail is one masked iteration. Without reductions a sweep is
+// straight code. A split reduction stores its states instead of finishing; the second entry merges the parts of a row in order.
+#include "codegen/cpu/emit.h"
+
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include "codegen/cpu/reduce.h"
+
+namespace fusec::cpu {
+
+using V = llvm::Value*;
+
+Items items(const Kernel& kernel, const Schedule& schedule) {
+  Items out;
+  for (size_t k = 0; k < kernel.axes.size(); ++k) {
+    if (kernel.axes[k].reduced) continue;
+    if (k == schedule.vector_axis) out.chunked = true;
+    else out.outer.push_back(k);
+  }
+  out.split = schedule.finish == Finish::next_kernel;
+  if (out.split)
+    for (size_t k = kernel.axes.size(); k-- > 0;)
+      if (kernel.axes[k].reduced && schedule.block[k]) out.split_axis = k;
+  return out;
+}
+
+namespace {
+
+class Skeleton {
+ public:
+  Skeleton(Emitter& e) : e_(e), b_(e.b), at_(items(e.kernel, e.schedule)) {
+    const Kernel& k = e.kernel;
+    for (size_t i = 0; i < k.axes.size(); ++i)
+      if (k.axes[i].reduced && i != e.vector_axis) inner_.push_back(i);
+    rows_ = !k.axes.empty() && k.axes[e.vector_axis].reduced;
+    for (const Sweep& sweep : k.sweeps) {
+      std::vector<Val> roots = sweep.stores;
+      for (uint16_t r : sweep.reductions) roots.insert(roots.end(), k.reductions[r].inputs.begin(), k.reductions[r].inputs.end());
+      sweep_lists_.push_back(e.needed(roots));
+    }
+    row_list_ = e.needed(k.row_stores);
+    for (uint16_t r = 0; r < k.reductions.size(); ++r) folders_.emplace_back(e, r);
+    for (Val v = 0; v < k.values.size(); ++v)
+      if (k.values[v].kind == Kind::store && e.access(v).bypass) bypassed_.push_back(v);
+  }
+
+  void main(const std::string& name);
+  void finish(const std::string& name);
+
+ private:
+  void row(std::span<Frame> frames);
+  void sweep(std::span<Frame> frames, size_t s);
+  using Sets = std::vector<std::vector<State>>;  // [side][reduction of the sweep]: variables
+  void nest(std::span<Frame> frames, size_t s, size_t depth, Sets& states);
+  void element(std::span<Frame> frames, size_t s, Sets& states);
+  void lanes(Frame& outer, V from, V to, llvm::function_ref<void(std::span<Frame>)> body);
+  void chunk(Frame& frame);
+  void head(Frame& frame, V& from, V to);
+  V large();
+  void hoist_all(Frame& frame);
+  /// Indices of the outer axes from an item's number; what is left over last: chunk and part.
+  void place(Frame& frame, V item, V* chunk, V* part);
+  V chunks();
+  V parts();
+  V chunk_end();
+  State read(size_t reduction, const State& variables);
+  State together(size_t reduction, const std::vector<State>& variables);
+  static std::vector<State> pick(const Sets& states, size_t i) {
+    std::vector<State> out;
+    for (const auto& set : states) out.push_back(set[i]);
+    return out;
+  }
+  V state_address(Frame& frame, V item, size_t field);
+  size_t fields() const;
+  void save(std::span<Frame> frames, Sets& states);
+  void merge_parts(std::span<Frame> frames);
+
+  Emitter& e_;
+  Builder& b_;
+  Items at_;
+  bool rows_ = false;
+  std::vector<size_t> inner_;                // reduced axes other than the vector axis, outermost first
+  std::vector<std::vector<Val>> sweep_lists_;
+  std::vector<Val> row_list_, bypassed_;
+  std::vector<Folder> folders_;
+  V part_from_ = nullptr, part_to_ = nullptr;  // of the split axis, when split
+  V item_number_ = nullptr, chunk_from_ = nullptr;
+};
+
+// --- items ----------------------------------------------------------------------------------------------------------------------
+
+V Skeleton::chunks() {
+  const int64_t block = e_.schedule.block[e_.vector_axis];
+  return b_.CreateUDiv(b_.CreateAdd(e_.extent(e_.vector_axis), e_.i64(block - 1)), e_.i64(block));
+}
+
+V Skeleton::parts() { return e_.slot({Slot::splits, 8, 0, 0, {}}); }
+
+void Skeleton::place(Frame& frame, V item, V* chunk, V* part) {
+  auto take = [&](V count) {
+    if (auto* c = llvm::dyn_cast<llvm::ConstantInt>(count); c && c->isOne()) return static_cast<V>(e_.i64(0));
+    V quotient = b_.CreateUDiv(item, count);
+    V rest = b_.CreateSub(item, b_.CreateMul(quotient, count));
+    item = quotient;
+    return rest;
+  };
+  if (part) *part = take(parts());
+  if (chunk) {
+    if (at_.outer.empty()) *chunk = item;
+    else *chunk = take(chunks());
+  }
+  for (size_t n = at_.outer.size(); n-- > 0;) {
+    const size_t axis = at_.outer[n];
+    frame.index[axis] = n ? take(e_.extent(axis)) : item;
+    frame.known |= AxisSet(1u << axis);
+  }
+}
+
+void Skeleton::hoist_all(Frame& frame) {
+  for (const auto& list : sweep_lists_) e_.hoist(frame, list);
+  e_.hoist(frame, row_list_);
+}
+
+void Skeleton::main(const std::string& name) {
+  auto [begin, end] = e_.begin(name);
+  Frame root = e_.root();
+  hoist_all(root);
+  e_.loop(begin, end, e_.i64(1), [&](V item) {
+    Frame frame = root;
+    V chunk_number = nullptr, part = nullptr;
+    item_number_ = item;
+    place(frame, item, at_.chunked ? &chunk_number : nullptr, at_.split ? &part : nullptr);
+    if (at_.split) {
+      const int64_t block = e_.schedule.block[at_.split_axis];
+      part_from_ = b_.CreateMul(part, e_.i64(block));
+      part_to_ = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(part_from_, e_.i64(block)), e_.extent(at_.split_axis));
+    }
+    hoist_all(frame);
+    if (at_.chunked) {
+      chunk_from_ = b_.CreateMul(chunk_number, e_.i64(e_.schedule.block[e_.vector_axis]));
+      chunk(frame);
+    } else {
+      row({&frame, 1});
+    }
+  });
+  if (!bypassed_.empty()) {
+#if defined(__x86_64__)
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+#else
+    b_.CreateFence(llvm::AtomicOrdering::Release);
+#endif
+  }
+  e_.end();
+}
+
+// --- lanes ----------------------------------------------------------------------------------------------------------------------
+
+/// Vectors over [from, to) of the vector axis: `side` full ones at a time, then single ones, the last masked.
+void Skeleton::lanes(Frame& outer, V from, V to, llvm::function_ref<void(std::span<Frame>)> body) {
+  const size_t v = e_.vector_axis;
+  const int64_t w = e_.width, group = w * e_.side;
+  V full = b_.CreateSub(to, e_.i64(group - 1));
+  // Where the loop of groups stopped: from + whole groups.
+  V span = b_.CreateSub(to, from);
+  V whole = b_.CreateSub(span, b_.CreateSRem(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, span, e_.i64(0)), e_.i64(group)));
+  V rest = b_.CreateAdd(from, whole);
+  e_.loop(from, full, e_.i64(group), [&](V i) {
+    std::vector<Frame> frames(e_.side, outer);
+    for (size_t u = 0; u < e_.side; ++u) {
+      frames[u].index[v] = b_.CreateAdd(i, e_.i64(static_cast<int64_t>(u) * w));
+      frames[u].known |= e_.vector_bit;
+    }
+    body(frames);
+  });
+  e_.loop(rest, to, e_.i64(w), [&](V i) {
+    Frame frame = outer;
+    frame.index[v] = i;
+    frame.known |= e_.vector_bit;
+    frame.mask = e_.alive(i, to);
+    body({&frame, 1});
+  });
+}
+
+/// Bytes of the whole call are beyond what caches keep: stores may go around them.
+V Skeleton::large() {
+  int64_t element = 0;
+  for (const Inst& inst : e_.kernel.values)
+    if (inst.kind == Kind::load || inst.kind == Kind::store) element += static_cast<int64_t>(bytes(e_.kernel.operands[inst.operand].type));
+  V total = e_.i64(element);
+  for (size_t k = 0; k < e_.kernel.axes.size(); ++k) total = b_.CreateMul(total, e_.extent(k));
+  return b_.CreateICmpSGT(total, e_.i64(int64_t{24} << 20));
+}
+
+V Skeleton::chunk_end() {
+  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(chunk_from_, e_.i64(e_.schedule.block[e_.vector_axis])),
+                                  e_.extent(e_.vector_axis));
+}
+
+void Skeleton::chunk(Frame& frame) {
+  V from = chunk_from_, to = chunk_end();
+  auto body = [&](std::span<Frame> frames) { row(frames); };
+  if (bypassed_.empty()) return lanes(frame, from, to, body);
+  // A masked head brings the first bypassing store to a vector's boundary; the others must then stand on one too.
+  V start = e_.variable(b_.getInt64Ty(), "start"), around = e_.variable(b_.getInt1Ty(), "around");
+  b_.CreateStore(from, start);
+  b_.CreateStore(b_.getFalse(), around);
+  e_.when(large(), [&] {
+    V first = from;
+    head(frame, first, to);
+    b_.CreateStore(first, start);
+    V aligned = b_.getTrue();
+    Frame probe = frame;
+    probe.index[e_.vector_axis] = first;
+    for (Val v : bypassed_) {
+      const uint64_t size = bytes(e_.kernel.operands[e_.kernel.values[v].operand].type) * e_.width;
+      V low = b_.CreateAnd(b_.CreatePtrToInt(e_.address(probe, v), b_.getInt64Ty()), e_.i64(static_cast<int64_t>(size) - 1));
+      aligned = b_.CreateAnd(aligned, b_.CreateIsNull(low));
+    }
+    b_.CreateStore(aligned, around);
+  });
+  from = b_.CreateLoad(b_.getInt64Ty(), start);
+  e_.choose(b_.CreateLoad(b_.getInt1Ty(), around), [&] {
+    e_.bypass = true;
+    lanes(frame, from, to, body);
+    e_.bypass = false;
+  }, [&] { lanes(frame, from, to, body); });
+}
+
+void Skeleton::head(Frame& frame, V& from, V to) {
+  const Val v = bypassed_[0];
+  const int64_t size = static_cast<int64_t>(bytes(e_.kernel.operands[e_.kernel.values[v].operand].type));
+  Frame first = frame;
+  first.index[e_.vector_axis] = from;
+  V at = b_.CreatePtrToInt(e_.address(first, v), b_.getInt64Ty());
+  V missing = b_.CreateUDiv(b_.CreateAnd(b_.CreateNeg(at), e_.i64(size * e_.width - 1)), e_.i64(size));
+  V stop = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(from, missing), to);
+  e_.when(b_.CreateICmpSLT(from, stop), [&] {
+    first.known |= e_.vector_bit;
+    first.mask = e_.alive(from, stop);
+    row({&first, 1});
+  });
+  from = stop;
+}
+
+// --- rows -----------------------------------------------------------------------------------------------------------------------
+
+void Skeleton::row(std::span<Frame> frames) {
+  for (size_t s = 0; s < e_.kernel.sweeps.size(); ++s) sweep(frames, s);
+  if (!at_.split) e_.evaluate(frames, row_list_);
+}
+
+void Skeleton::sweep(std::span<Frame> frames, size_t s) {
+  const auto& reductions = e_.kernel.sweeps[s].reductions;
+  if (rows_ || !inner_.empty())  // otherwise all of it is computed at once, side by side
+    for (Frame& frame : frames) e_.hoist(frame, sweep_lists_[s]);
+  Sets states(rows_ ? e_.side : frames.size());
+  for (auto& set : states)
+    for (uint16_t r : reductions) {
+      State zero = folders_[r].zero(e_.vector_bit ? e_.width : 0), variables;
+      for (V field : zero) {
+        variables.push_back(e_.variable(field->getType(), "state"));
+        b_.CreateStore(field, variables.back());
+      }
+      set.push_back(variables);
+    }
+  nest(frames, s, 0, states);
+  if (reductions.empty()) return;
+  if (at_.split) return save(frames, states);
+
+  for (size_t i = 0; i < reductions.size(); ++i) {
+    const uint16_t r = reductions[i];
+    if (rows_) folders_[r].finish(folders_[r].across(together(r, pick(states, i))), frames[0]);
+    else for (size_t u = 0; u < frames.size(); ++u) folders_[r].finish(read(r, states[u][i]), frames[u]);
+  }
+}
+
+State Skeleton::read(size_t reduction, const State& variables) {
+  const State zero = folders_[reduction].zero(e_.vector_bit ? e_.width : 0);
+  State out;
+  for (size_t f = 0; f < zero.size(); ++f) out.push_back(b_.CreateLoad(zero[f]->getType(), variables[f]));
+  return out;
+}
+
+/// The vectors side by side as one, neighbours first.
+State Skeleton::together(size_t reduction, const std::vector<State>& variables) {
+  std::vector<State> sets;
+  for (const State& state : variables) sets.push_back(read(reduction, state));
+  for (; sets.size() > 1; sets.resize(sets.size() / 2))  // `side` is a power of two
+    for (size_t u = 0; u < sets.size() / 2; ++u) sets[u] = folders_[reduction].merge(sets[2 * u], sets[2 * u + 1]);
+  return sets[0];
+}
+
+void Skeleton::nest(std::span<Frame> frames, size_t s, size_t depth, Sets& states) {
+  if (depth < inner_.size()) {
+    const size_t axis = inner_[depth];
+    const bool part = at_.split && axis == at_.split_axis;
+    e_.loop(part ? part_from_ : e_.i64(0), part ? part_to_ : e_.extent(axis), e_.i64(1), [&](V i) {
+      std::vector<Frame> inside(frames.begin(), frames.end());
+      for (Frame& frame : inside) {
+        frame.index[axis] = i;
+        frame.known |= AxisSet(1u << axis);
+        if (depth + 1 < inner_.size() || rows_) e_.hoist(frame, sweep_lists_[s]);
+      }
+      nest(inside, s, depth + 1, states);
+    });
+    return;
+  }
+  if (!rows_) return element(frames, s, states);
+  const bool part = at_.split && e_.vector_axis == at_.split_axis;
+  lanes(frames[0], part ? part_from_ : e_.i64(0), part ? part_to_ : e_.extent(e_.vector_axis),
+        [&](std::span<Frame> inside) { element(inside, s, states); });
+}
+
+void Skeleton::element(std::span<Frame> frames, size_t s, Sets& states) {
+  const auto& reductions = e_.kernel.sweeps[s].reductions;
+  e_.evaluate(frames, sweep_lists_[s]);
+  for (size_t u = 0; u < frames.size(); ++u)
+    for (size_t i = 0; i < reductions.size(); ++i) {
+      const Folder& folder = folders_[reductions[i]];
+      const State old = read(reductions[i], states[u][i]);
+      // Lanes beyond a kept axis fold rubbish that nobody reads; those beyond a reduced one must not.
+      State now = folder.fold(old, folder.inputs(frames[u], e_.vector_bit != 0), rows_ ? frames[u].mask : nullptr);
+      for (size_t f = 0; f < now.size(); ++f) b_.CreateStore(now[f], states[u][i][f]);
+    }
+}
+
+// --- split reductions -----------------------------------------------------------------------------------------------------------
+
+size_t Skeleton::fields() const {
+  size_t n = 0;
+  for (const Folder& folder : folders_) n += folder.fields().size();
+  return n;
+}
+
+/// Field `field` of item `item`, for the lanes that begin at `frame`: 8 bytes for each lane of the item.
+V Skeleton::state_address(Frame& frame, V item, size_t field) {
+  const int64_t per_item = at_.chunked ? e_.schedule.block[e_.vector_axis] : 1;
+  V at = b_.CreateAdd(b_.CreateMul(item, e_.i64(static_cast<int64_t>(fields()))), e_.i64(static_cast<int64_t>(field)));
+  at = b_.CreateMul(at, e_.i64(per_item));
+  if (at_.chunked) at = b_.CreateAdd(at, b_.CreateSub(frame.index[e_.vector_axis], chunk_from_));
+  return b_.CreateGEP(b_.getInt64Ty(), e_.slot({Slot::states, 8, 0, 0, {}}), at);
+}
+
+void Skeleton::save(std::span<Frame> frames, Sets& states) {
+  size_t field = 0;
+  for (size_t i = 0; i < folders_.size(); ++i) {
+    const size_t n = folders_[i].fields().size();
+    for (size_t u = 0; u < frames.size(); ++u) {
+      const State state = rows_ ? folders_[i].across(together(i, pick(states, i))) : read(i, states[u][i]);
+      for (size_t f = 0; f < n; ++f)
+        b_.CreateAlignedStore(state[f], state_address(frames[u], item_number_, field + f), llvm::Align(8));
+    }
+    field += n;
+  }
+}
+
+void Skeleton::merge_parts(std::span<Frame> frames) {
+  const unsigned lanes = at_.chunked ? e_.width : 0;
+  size_t field = 0;
+  for (const Folder& folder : folders_) {
+    const State zero = folder.zero(lanes);
+    std::vector<State> sums;
+    for (size_t u = 0; u < frames.size(); ++u) {
+      sums.emplace_back();
+      for (V z : zero) {
+        sums[u].push_back(e_.variable(z->getType(), "merged"));
+        b_.CreateStore(z, sums[u].back());
+      }
+    }
+    auto read_sum = [&](size_t u) {
+      State out;
+      for (size_t f = 0; f < zero.size(); ++f) out.push_back(b_.CreateLoad(zero[f]->getType(), sums[u][f]));
+      return out;
+    };
+    V count = parts();
+    e_.loop(e_.i64(0), count, e_.i64(1), [&](V part) {
+      V item = b_.CreateAdd(b_.CreateMul(item_number_, count), part);
+      for (size_t u = 0; u < frames.size(); ++u) {
+        State upper;
+        for (size_t f = 0; f < zero.size(); ++f)
+          upper.push_back(b_.CreateAlignedLoad(zero[f]->getType(), state_address(frames[u], item, field + f), llvm::Align(8)));
+        const State merged = folder.merge(read_sum(u), upper);
+        for (size_t f = 0; f < zero.size(); ++f) b_.CreateStore(merged[f], sums[u][f]);
+      }
+    });
+    for (size_t u = 0; u < frames.size(); ++u) folder.finish(read_sum(u), frames[u]);
+    field += zero.size();
+  }
+}
+
+void Skeleton::finish(const std::string& name) {
+  auto [begin, end] = e_.begin(name);
+  Frame root = e_.root();
+  e_.hoist(root, row_list_);
+  e_.loop(begin, end, e_.i64(1), [&](V item) {
+    Frame frame = root;
+    V chunk_number = nullptr;
+    item_number_ = item;
+    place(frame, item, at_.chunked ? &chunk_number : nullptr, nullptr);
+    e_.hoist(frame, row_list_);
+    auto body = [&](std::span<Frame> frames) {
+      merge_parts(frames);
+      e_.evaluate(frames, row_list_);
+    };
+    if (!at_.chunked) return body({&frame, 1});
+    chunk_from_ = b_.CreateMul(chunk_number, e_.i64(e_.schedule.block[e_.vector_axis]));
+    lanes(frame, chunk_from_, chunk_end(), body);
+  });
+  e_.end();
+}
+
+}  // namespace
+
+Emitted emit(llvm::LLVMContext& context, const Kernel& kernel, const Schedule& schedule, const Device& device, const std::string& entry) {
+  Emitted out;
+  out.module = std::make_unique<llvm::Module>("fusec", context);
+  Emitter emitter(kernel, schedule, device, *out.module);
+  Skeleton skeleton(emitter);
+  out.entry = entry;
+  skeleton.main(entry);
+  if (schedule.finish == Finish::next_kernel) {
+    out.finish_entry = entry + "_finish";
+    skeleton.finish(out.finish_entry);
+  }
+  out.slots = std::move(emitter.slots);
+  out.fault = std::move(emitter.fault);
+  return out;
+}
+
+}  // namespace fusec::cpu

@@ -1,0 +1,115 @@
+#pragma once
+// From kernel values to LLVM values, wherever the skeletons want them: a Frame says which indices are known at a place of the loop
+// nest and which values have been computed there; `hoist` computes what already can be, `evaluate` the rest. So each value is
+// computed at the outermost level that knows its axes, and no back-end pass has to find that out again.
+
+#include <span>
+
+#include <llvm/ADT/STLFunctionalExtras.h>
+#include <llvm/IR/Module.h>
+
+#include "codegen/cpu/cells.h"
+#include "codegen/cpu/cpu.h"
+
+namespace fusec::cpu {
+
+/// Values and addresses known at one place of the loop nest. Inner frames are copies of outer ones.
+struct Frame {
+  AxisSet known = 0;                  // axes with an index; the vector axis: the lanes are known too
+  std::vector<llvm::Value*> index;    // one an axis: i64, of the vector axis that of lane 0
+  std::vector<llvm::Value*> value;    // one a kernel value; a vector when it varies along the vector axis
+  std::vector<llvm::Value*> wide;     // the same, repeated into a vector where that was needed
+  struct Address {
+    llvm::Value* at = nullptr;        // load, store: pointer; iota: i64. Holds the contribution of these axes and extras:
+    AxisSet axes = 0;
+    uint16_t extras = 0;
+  };
+  std::vector<Address> address;       // one a kernel value: loads, stores, iota
+  llvm::Value* mask = nullptr;        // lanes that are alive; null = all
+};
+
+class Emitter {
+ public:
+  Emitter(const Kernel& kernel, const Schedule& schedule, const Device& device, llvm::Module& module);
+
+  using V = llvm::Value*;
+  using Body = llvm::function_ref<void(V)>;
+
+  // --- functions and control flow ---
+  /// Starts a function with the entry ABI; leaves the builder behind its entry block. Returns (begin, end).
+  std::pair<V, V> begin(const std::string& name);
+  void end();
+  void loop(V from, V to, V step, Body body);            // while (i < to)
+  void when(V condition, llvm::function_ref<void()> body);
+  void choose(V condition, llvm::function_ref<void()> yes, llvm::function_ref<void()> no);
+  /// A variable of the current function, in its entry block; becomes a register.
+  V variable(llvm::Type* type, const char* name);
+
+  // --- call arguments ---
+  V slot(Slot slot);
+  V extent(size_t axis);               // a literal where the kernel knows it
+  V dim(const Dim& dim);
+
+  // --- values ---
+  Frame root();
+  /// What `roots` need, in order; results of reductions are taken as given.
+  std::vector<Val> needed(const std::vector<Val>& roots) const;
+  /// Computes all values of `list` that can be computed where `frame` stands, and prepares addresses of its accesses.
+  void hoist(Frame& frame, const std::vector<Val>& list);
+  /// Computes `list` at each frame, side by side, and performs its stores last.
+  void evaluate(std::span<Frame> frames, const std::vector<Val>& list);
+  /// The value as a vector.
+  V wide(Frame& frame, Val v);
+  V splat(V scalar);
+  /// `value`, computed in the compute type of `from`, in the register type of `to`.
+  V cast(V value, DType from, DType to) { return Convert{b, native_half_}.cast(value, from, to); }
+  /// `value`, of compute type `from`, as the register of `inst`: cast, and rounded where it says so.
+  V narrowed(V value, DType from, const Inst& inst) {
+    Convert convert{b, native_half_};
+    if (compute_type(inst.type) != compute_type(from)) value = convert.cast(value, from, inst.type);
+    return inst.rounds ? convert.round(value, inst.type) : value;
+  }
+  bool is_vector(Val v) const { return kernel.values[v].varies & vector_bit; }
+  /// Address of lane 0 of a contiguous access at `frame`.
+  V address(Frame& frame, Val v);
+  bool contiguous(Val v) const;
+  const Access& access(Val v) const { return schedule.access[ordinal_[v]]; }
+  V lanes(V first);                    // first + <0, 1, 2 …>, i64
+  V alive(V from, V to);               // lanes below to
+  V i64(int64_t n) { return b.getInt64(static_cast<uint64_t>(n)); }
+
+  const Kernel& kernel;
+  const Schedule& schedule;
+  llvm::Module& module;
+  llvm::LLVMContext& context;
+  Builder b;
+  size_t vector_axis;
+  AxisSet vector_bit;                  // 0 when the kernel has no axes
+  unsigned width;                      // lanes of a vector
+  unsigned side;                       // vectors side by side
+  bool bypass = false;                 // stores that may go around the cache do so
+  std::string fault;                   // what could not be emitted; "" = nothing
+  std::vector<Slot> slots;             // in the order of the argument block
+
+ private:
+  bool ready(const Frame& frame, Val v) const;
+  void settle(Frame& frame, Val v);    // folds known axes and extras into the address
+  V compute(Frame& frame, Val v);
+  V load(Frame& frame, Val v);
+  V iota(Frame& frame, Val v);
+  void store(Frame& frame, Val v);
+  void prefetch(Frame& frame, Val v, bool write);
+  V pointers(Frame& frame, Val v);     // one a lane
+  V live(Frame& frame, Val v);         // mask and guard together; null = all
+  V step(Val v, size_t axis);
+  V zeros();                           // memory that holds zero bits, for loads whose guard is false
+
+  bool native_half_;
+  std::vector<uint32_t> ordinal_;      // of a load or store
+  llvm::Function* function_ = nullptr;
+  llvm::BasicBlock* entry_ = nullptr;  // arguments and variables; ends in a jump to the body
+  V args_ = nullptr, zeros_ = nullptr;
+  std::vector<V> loaded_;              // of each slot, in the current function
+};
+
+}  // namespace fusec::cpu

@@ -1,0 +1,162 @@
+// Which axis the lanes run along, how wide, how many vectors side by side, what an item is. Numbers without a source are from
+// prototypes on two Zen 5 cores (docs/performance.md); none depends on the number of threads, so results never do.
+#include <algorithm>
+#include <bit>
+
+#include "codegen/cpu/cpu.h"
+
+namespace fusec::cpu {
+namespace {
+
+constexpr int64_t kChunk = 16384;        // elements of one item along a kept vector axis without reductions
+constexpr int64_t kWorthAThread = 65536;  // elements below which another thread does not pay (KERNELS: 64K)
+constexpr int64_t kPart = 32768;         // elements of one part of a split reduction
+constexpr int64_t kFewItems = 64;        // with fewer items than this a long reduction is split
+
+struct Weight {
+  int cost = 0;          // arithmetic per element, in adds
+  size_t widest = 1;     // bytes of the widest register that holds data
+  bool heavy = false;    // has a formula such as exp
+};
+
+Weight weigh(const Kernel& kernel) {
+  Weight out;
+  for (const Inst& inst : kernel.values) {
+    if (inst.kind == Kind::compute) out.cost += info(inst.op).cost;
+    if (inst.kind == Kind::compute && has(inst.op, kHeavy)) out.heavy = true;
+    // 64-bit indices ride along in two registers: only data decides the width.
+    const bool index = inst.type == DType::i64 && inst.kind != Kind::load && inst.kind != Kind::store;
+    if (inst.kind != Kind::dim && inst.kind != Kind::iota && inst.kind != Kind::result && !index)
+      out.widest = std::max(out.widest, bytes(compute_type(inst.type)));
+  }
+  return out;
+}
+
+bool contiguous(const Kernel& kernel, const Inst& inst, const Facts::Access& access, size_t axis) {
+  for (Val e : inst.map.extra)
+    if (e != kNoVal && (kernel.values[e].varies >> axis & 1)) return false;
+  return access.step[axis] == 1;
+}
+
+/// Nanoseconds for one vector of lanes along `axis`, roughly: what is contiguous moves at 40 GB/s, what is not is gathered.
+double cost_along(const Kernel& kernel, const Facts& facts, size_t axis, int width) {
+  double total = 0;
+  size_t n = 0;
+  for (const Inst& inst : kernel.values) {
+    if (inst.kind != Kind::load && inst.kind != Kind::store) continue;
+    const Facts::Access& access = facts.access[n++];
+    const double size = static_cast<double>(bytes(kernel.operands[inst.operand].type));
+    if (!(inst.varies >> axis & 1)) total += 0.1;
+    else if (contiguous(kernel, inst, access, axis)) total += size * width / 40;
+    else total += 0.6 * width;
+  }
+  const int64_t extent = std::max<int64_t>(1, facts.extents[axis]);
+  const double lanes = static_cast<double>((extent + width - 1) / width * width) / static_cast<double>(extent);
+  total = (total + 0.5) * lanes;
+  // Reduced: lanes are merged once a row. Kept: a short axis pays the way from item to item.
+  const int64_t row = kernel.axes[axis].reduced ? facts.columns : extent;
+  return total + 20.0 * width / static_cast<double>(std::max<int64_t>(1, row));
+}
+
+uint16_t clamp16(int64_t n) { return static_cast<uint16_t>(std::clamp<int64_t>(n, 1, 65535)); }
+
+int64_t product(const Kernel& kernel, const Facts& facts, size_t without, bool reduced) {
+  int64_t out = 1;
+  for (size_t k = 0; k < kernel.axes.size(); ++k)
+    if (k != without && kernel.axes[k].reduced == reduced) out *= std::max<int64_t>(1, facts.extents[k]);
+  return out;
+}
+
+/// Parts of the reduced space, when rows are few and long and nothing but row values comes out of the one sweep.
+void split(const Kernel& kernel, const Facts& facts, Schedule& s) {
+  if (kernel.sweeps.size() != 1 || !kernel.sweeps[0].stores.empty() || kernel.reductions.empty()) return;
+  const bool rows = kernel.axes[s.vector_axis].reduced;
+  const int64_t lanes = rows ? 1 : s.block[s.vector_axis];
+  const int64_t chunks = rows ? 1 : (facts.extents[s.vector_axis] + lanes - 1) / lanes;
+  const int64_t items = product(kernel, facts, rows ? ~size_t{0} : s.vector_axis, false) * std::max<int64_t>(1, chunks);
+  if (items >= kFewItems || facts.columns * lanes < 4 * kPart) return;
+  size_t axis = 0;
+  while (!kernel.axes[axis].reduced || facts.extents[axis] <= 1) ++axis;  // columns > 1, so there is one
+  int64_t inside = lanes;
+  for (size_t k = axis + 1; k < kernel.axes.size(); ++k)
+    if (kernel.axes[k].reduced) inside *= std::max<int64_t>(1, facts.extents[k]);
+  s.finish = Finish::next_kernel;
+  s.block[axis] = clamp16(kPart / inside);
+}
+
+}  // namespace
+
+Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device) {
+  Schedule s;
+  s.wide_index = true;
+  s.keep = Keep::reload;
+  const Weight weight = weigh(kernel);
+  const int width = static_cast<int>(std::clamp<size_t>(device.vector_bytes / weight.widest, 2, 64));
+  size_t axis = 0;
+  double best = 0;
+  for (size_t k = kernel.axes.size(); k-- > 0;) {
+    const double cost = cost_along(kernel, facts, k, width);
+    if (k + 1 == kernel.axes.size() || cost < best) best = cost, axis = k;
+  }
+  s.vector_axis = static_cast<uint8_t>(axis);
+  const bool reduces = kernel.has_reductions();
+  const bool rows = !kernel.axes.empty() && kernel.axes[axis].reduced;
+  s.skeleton = !reduces ? Template::cpu_flat : rows ? Template::cpu_rows : Template::cpu_column;
+  s.steps = reduces && weight.cost <= 40 ? 4 : weight.cost <= 120 ? 2 : 1;
+  if (!kernel.axes.empty()) {
+    s.lane[axis] = static_cast<uint16_t>(width);
+    if (!rows) s.block[axis] = static_cast<uint16_t>(reduces ? width * s.steps : kChunk);
+  } else {
+    s.steps = 1;
+  }
+  size_t n = 0;
+  for (const Inst& inst : kernel.values) {
+    if (inst.kind != Kind::load && inst.kind != Kind::store) continue;
+    Access access;
+    const size_t size = bytes(kernel.operands[inst.operand].type);
+    const bool wide = !kernel.axes.empty() && (inst.varies >> axis & 1) && contiguous(kernel, inst, facts.access[n], axis);
+    access.bytes = static_cast<uint8_t>(wide ? std::min<size_t>(64, size * static_cast<size_t>(width)) : size);
+    if (wide && !reduces) {
+      access.bypass = inst.kind == Kind::store && inst.map.guard == kNoVal && weight.cost <= 8;
+      access.prefetch = weight.cost > 8;
+    }
+    s.access.push_back(access);
+    ++n;
+  }
+  if (!kernel.axes.empty()) split(kernel, facts, s);
+  return s;
+}
+
+Launch launch(const Kernel& kernel, const Schedule& s, const Facts& facts) {
+  Launch out;
+  out.empty = facts.rows == 0;
+  if (out.empty || kernel.axes.empty()) return out;
+  const bool rows = kernel.axes[s.vector_axis].reduced;
+  int64_t items = 1, lanes = 1;
+  for (size_t k = 0; k < kernel.axes.size(); ++k)
+    if (!kernel.axes[k].reduced && (rows || k != s.vector_axis)) items *= facts.extents[k];
+  if (!rows) {
+    lanes = s.block[s.vector_axis];
+    items *= (facts.extents[s.vector_axis] + lanes - 1) / lanes;
+  }
+  const int64_t row_items = items;
+  if (s.finish == Finish::next_kernel) {
+    size_t axis = 0;
+    for (size_t k = kernel.axes.size(); k-- > 0;)
+      if (kernel.axes[k].reduced && s.block[k]) axis = k;
+    const int64_t parts = std::max<int64_t>(1, (facts.extents[axis] + s.block[axis] - 1) / s.block[axis]);
+    out.splits = static_cast<uint32_t>(parts);
+    items *= parts;
+    size_t fields = 0;
+    for (const Reduction& r : kernel.reductions)
+      fields += r.fold == Fold::welford ? 3 : r.fold == Fold::online || r.op == Op::argmax || r.op == Op::argmin ? 2 : 1;
+    out.state_bytes = static_cast<uint64_t>(items) * fields * static_cast<uint64_t>(lanes) * 8;
+    out.grid[1] = static_cast<uint32_t>(row_items);
+  }
+  out.grid[0] = static_cast<uint32_t>(items);
+  const int64_t each = std::max<int64_t>(1, facts.rows * std::max<int64_t>(1, facts.columns) / std::max<int64_t>(1, items));
+  out.block = static_cast<uint32_t>(std::clamp<int64_t>(kWorthAThread / each, 1, int64_t{1} << 30));
+  return out;
+}
+
+}  // namespace fusec::cpu

@@ -1,0 +1,329 @@
+#include "codegen/cuda/body.h"
+
+#include <algorithm>
+
+#include "codegen/cuda/words.h"
+
+namespace fusec::cuda {
+namespace {
+
+std::string dec(uint64_t n) { return std::to_string(n); }
+std::string var(Val v) { return "v" + dec(v); }
+
+}  // namespace
+
+std::string Writer::index(unsigned axis) {
+  (kernel().axes[axis].reduced ? element_indices : row_indices).insert(axis);
+  return "t.i" + dec(axis);
+}
+
+bool Writer::scattered(Val a) const {
+  const Inst& inst = this->inst(a);
+  for (Val v : inst.map.extra)
+    if (v != kNoVal && view.wide(v)) return true;
+  return inst.map.guard != kNoVal && view.wide(inst.map.guard);
+}
+
+bool Writer::contiguous(Val a) const {
+  if (!view.wide(a) || scattered(a)) return false;
+  // Pieces wider than an element are only chosen where the step is 1; a single element is its own neighbour.
+  if (V == 1 || access(a).bytes > bytes(operand(a).type)) return true;
+  const std::optional<Dim> s = step(kernel(), inst(a), view.vector_axis);
+  return s && s->is(1);
+}
+
+std::string Writer::words_type(Val a) const {
+  return "Words<" + dec(bytes(operand(a).type) * (view.wide(a) ? V : 1)) + ">";
+}
+
+void Body::line(const std::string& text) { out_.append(static_cast<size_t>(indent_) + (loop_ ? 2 : 0), ' ').append(text).push_back('\n'); }
+
+void Body::open_loop() {
+  if (loop_) return;
+  line("_Pragma(\"unroll\") for (int e = 0; e < " + dec(w_.V) + "; ++e) {");
+  loop_ = true;
+}
+
+void Body::close_loop() {
+  if (!loop_) return;
+  loop_ = false;
+  line("}");
+}
+
+std::string Body::at(Val v, const std::string& e) const {
+  const Inst& inst = w_.inst(v);
+  if (inst.kind == Kind::constant) return literal(compute_type(inst.type), inst.bits);
+  auto it = have_.find(v);
+  const std::string name = it == have_.end() ? var(v) : it->second;
+  return w_.view.wide(v) ? name + "[" + e + "]" : name;
+}
+
+std::vector<Val> Body::inputs_of_map(const Inst& inst) {
+  std::vector<Val> out;
+  for (Val v : inst.map.extra)
+    if (v != kNoVal) out.push_back(v);
+  if (inst.map.guard != kNoVal) out.push_back(inst.map.guard);
+  return out;
+}
+
+void Body::need(const std::vector<Val>& targets) {
+  const std::vector<Val> todo = w_.view.needed(
+      targets, [&](Val v) { return have_.count(v) || w_.inst(v).kind == Kind::constant; }, [&](Val v) { return words_.count(v) > 0; });
+  for (Val v : todo)
+    if (w_.inst(v).kind != Kind::store) value(v);
+}
+
+// Steps of the offset that walk a whole space as its linear number does become that number times a constant.
+std::string Body::offset(Val access, const std::string& e) const {
+  const View& view = w_.view;
+  const Kernel& kernel = view.kernel;
+  const Inst& inst = w_.inst(access);
+  std::string out;
+  auto term = [&](const std::string& text) { out += (out.empty() ? "" : " + ") + text; };
+  auto times = [&](const std::string& index, const Dim& factor) {
+    return factor.is(1) ? index : index + " * " + w_.args.dim(factor);
+  };
+  for (bool reduced : {false, true}) {
+    const std::vector<unsigned> axes = view.space(reduced);
+    std::optional<Dim> unit;  // step of the linear number, while the access walks like it
+    Dim walked = 1;
+    bool linear = !axes.empty();
+    for (size_t i = axes.size(); i-- > 0 && linear;) {
+      const Dim& extent = kernel.axes[axes[i]].extent;
+      const std::optional<Dim> s = step(kernel, inst, axes[i]);
+      if (extent.is(1)) continue;
+      if (!s) linear = false;
+      else if (!unit) unit = s, walked = *s * extent;
+      else if (*s == walked) walked = walked * extent;
+      else linear = false;
+    }
+    if (linear && unit) {
+      if (!unit->is(0)) term(times(w_.number(reduced), *unit));
+      continue;
+    }
+    for (unsigned axis : axes) {
+      if (kernel.axes[axis].extent.is(1)) continue;
+      const std::optional<Dim> s = step(kernel, inst, axis);
+      if (s && s->is(0)) continue;
+      const std::string index = w_.index(axis);
+      term(s ? times(index, *s) : index + " * " + w_.args.field(Slot::step, view.access_of[access], axis));
+    }
+  }
+  if (!e.empty() && view.wide(access)) {
+    const std::optional<Dim> s = step(kernel, inst, view.vector_axis);
+    if (!s) term(e + " * " + w_.args.field(Slot::step, view.access_of[access], view.vector_axis));
+    else if (!s->is(0)) term(times(e, *s));
+  }
+  for (size_t b = 0; b < inst.map.extra.size(); ++b) {
+    const Val v = inst.map.extra[b];
+    if (v == kNoVal) continue;
+    const bool unit = b + 1 == inst.map.extra.size() && kernel.operands[inst.operand].unit;
+    term(at(v, e.empty() ? "0" : e) + (unit ? "" : " * " + w_.args.field(Slot::stride, view.access_of[access], static_cast<uint32_t>(b))));
+  }
+  return out.empty() ? "0" : out;
+}
+
+void Body::fetch(Val load, const std::string& words) {
+  close_loop();
+  const Inst& inst = w_.inst(load);
+  const size_t size = bytes(w_.operand(load).type);
+  const std::string p = w_.args.field(Slot::pointer, w_.view.access_of[load]);
+  const bool wide = w_.view.wide(load), each = wide && (w_.scattered(load) || !w_.contiguous(load));
+  const bool tail = wide && w_.schedule.edges != Edges::full && w_.V > 1;
+  const bool streamed = policy_ && !each && w_.access(load).streamed;
+  const Val guard = inst.map.guard;
+  const std::string ones = "fetch_one<" + dec(size) + ">(" + words + ", ";
+  if (each || tail || guard != kNoVal) line("clear(" + words + ");");
+  std::string open;
+  if (guard != kNoVal && !w_.view.wide(guard)) open = "if (" + at(guard) + ") ";
+  if (!wide) {
+    line(open + ones + "0, " + p + " + (" + offset(load, "") + "));");
+    return;
+  }
+  const std::string pieces = "fetch<" + dec(std::min<size_t>(w_.access(load).bytes, size * w_.V)) + ", " +
+                             (streamed ? "true" : "false") + ">(" + words + ", " + p + " + (" + offset(load, "") +
+                             (streamed ? "), policy);" : "), 0);");
+  if (streamed) w_.streamed = true;
+  if (!each && !tail) {
+    line(open + pieces);
+    return;
+  }
+  line(open + "{");
+  indent_ += 2;
+  if (!each) {
+    line("if (n == " + dec(w_.V) + ") {");
+    line("  " + pieces);
+    line("} else {");
+    indent_ += 2;
+  }
+  open_loop();
+  std::string condition = tail ? "e < n" : "";
+  if (guard != kNoVal && w_.view.wide(guard)) condition += (condition.empty() ? "" : " && ") + at(guard);
+  line((condition.empty() ? "" : "if (" + condition + ") ") + ones + "e, " + p + " + (" + offset(load, "e") + "));");
+  close_loop();
+  if (!each) {
+    indent_ -= 2;
+    line("}");
+  }
+  indent_ -= 2;
+  line("}");
+}
+
+void Body::store(Val store) {
+  close_loop();
+  const Inst& inst = w_.inst(store);
+  const DType type = w_.operand(store).type;
+  const size_t size = bytes(type);
+  const Val x = inst.args[0];
+  const DType from = w_.inst(x).type;
+  const bool wide = w_.view.wide(store);
+  const std::string id = dec(store), array = "o" + id, words = "w" + id;
+  const std::string count = wide ? dec(w_.V) : "1";
+  line(c_type(compute_type(type)) + " " + array + "[" + count + "];");
+  // To the storage type in one rounding: packing rounds an f32; wider types are made f32 (or the integer) on the way.
+  auto converted = [&](const std::string& text) {
+    if (is_narrow(type)) return compute_type(from) == DType::f32 ? text : "odd(" + text + ")";
+    return cast(from, type, text);
+  };
+  if (wide) {
+    open_loop();
+    line(array + "[e] = " + converted(at(x)) + ";");
+    close_loop();
+  } else {
+    line(array + "[0] = " + converted(at(x, "0")) + ";");
+  }
+  line("Words<" + dec(size * (wide ? w_.V : 1)) + "> " + words + ";");
+  line(pack(type, words, array));
+  const std::string p = w_.args.field(Slot::pointer, w_.view.access_of[store]);
+  const Val guard = inst.map.guard;
+  std::string open;
+  if (guard != kNoVal && !w_.view.wide(guard)) open = "if (" + at(guard) + ") ";
+  const std::string one = "put_one<" + dec(size) + ">(" + p + " + (";
+  if (!wide) {
+    line(open + one + offset(store, "") + "), " + words + ", 0);");
+    return;
+  }
+  const bool each = w_.scattered(store) || !w_.contiguous(store);
+  const bool tail = w_.schedule.edges != Edges::full && w_.V > 1;
+  const std::string pieces = "put<" + dec(std::min<size_t>(w_.access(store).bytes, size * w_.V)) + ">(" + p + " + (" +
+                             offset(store, "") + "), " + words + ");";
+  if (!each && !tail) {
+    line(open + pieces);
+    return;
+  }
+  line(open + "{");
+  indent_ += 2;
+  if (!each) {
+    line("if (n == " + dec(w_.V) + ") {");
+    line("  " + pieces);
+    line("} else {");
+    indent_ += 2;
+  }
+  open_loop();
+  std::string condition = tail ? "e < n" : "";
+  if (guard != kNoVal && w_.view.wide(guard)) condition += (condition.empty() ? "" : " && ") + at(guard);
+  line((condition.empty() ? "" : "if (" + condition + ") ") + one + offset(store, "e") + "), " + words + ", e);");
+  close_loop();
+  if (!each) {
+    indent_ -= 2;
+    line("}");
+  }
+  indent_ -= 2;
+  line("}");
+}
+
+std::string Body::compute(const Inst& inst) const {
+  std::vector<std::string> args;
+  for (Val v : inst.args) args.push_back(at(v));
+  const DType from = w_.inst(inst.args[0]).type;
+  std::string out;
+  if (inst.op == Op::cast) return cast(from, inst.type, args[0]);
+  if (inst.op == Op::bitcast) return bitcast(from, inst.type, args[0]);
+  if (info(inst.op).form == Form::formula) {
+    const DType type = compute_type(inst.type);
+    w_.formulas.insert({inst.op, type});
+    out = formula_name(inst.op, type) + "(";
+    for (size_t i = 0; i < args.size(); ++i) out += (i ? ", " : "") + args[i];
+    const std::string_view scalars = info(inst.op).attributes;
+    if (scalars.find("alpha") != scalars.npos) out += ", " + literal(type, float_bits(type, inst.alpha));
+    if (scalars.find("beta") != scalars.npos) out += ", " + literal(type, float_bits(type, inst.beta));
+    out += ")";
+  } else {
+    out = cell(inst.op, args);
+  }
+  return inst.rounds ? round(inst.type, out) : out;
+}
+
+void Body::define(Val v, const std::string& expression) {
+  const std::string type = c_type(compute_type(w_.inst(v).type));
+  if (w_.view.wide(v)) {
+    open_loop();
+    line(var(v) + "[e] = " + expression + ";");
+  } else {
+    line("const " + type + " " + var(v) + " = " + expression + ";");
+  }
+  have_[v] = var(v);
+}
+
+void Body::value(Val v) {
+  const Inst& inst = w_.inst(v);
+  const std::string type = c_type(compute_type(inst.type));
+  const bool wide = w_.view.wide(v);
+  const std::string count = wide ? dec(w_.V) : "1";
+  // A cast that changes nothing is another name.
+  if (inst.kind == Kind::compute && inst.op == Op::cast && !words_.count(v) && wide == w_.view.wide(inst.args[0]) &&
+      w_.inst(inst.args[0]).kind != Kind::constant && cast(w_.inst(inst.args[0]).type, inst.type, "x") == "x") {
+    const auto it = have_.find(inst.args[0]);
+    have_[v] = it == have_.end() ? var(inst.args[0]) : it->second;
+    return;
+  }
+  // An array is declared before the loop that fills it: close the loop only when something must come between.
+  if (wide) {
+    if (loop_) {
+      const size_t at = out_.rfind("_Pragma(\"unroll\")");
+      const size_t begin = out_.rfind('\n', at);
+      out_.insert(begin == std::string::npos ? 0 : begin + 1, std::string(static_cast<size_t>(indent_), ' ') + type + " " + var(v) + "[" + count + "];\n");
+    } else {
+      line(type + " " + var(v) + "[" + count + "];");
+    }
+  } else {
+    close_loop();
+  }
+  std::string words = "w" + dec(v);
+  DType storage = inst.type;
+  const auto packed = words_.find(v);
+  if (packed != words_.end()) words = packed->second.first, storage = packed->second.second;
+  if (packed != words_.end() || inst.kind == Kind::load) {
+    close_loop();
+    if (packed == words_.end()) {
+      storage = w_.operand(v).type;
+      line(w_.words_type(v) + " " + words + ";");
+      fetch(v, words);
+    }
+    const std::string array = wide ? var(v) : "u" + dec(v);
+    if (!wide) line(type + " " + array + "[1];");
+    line(unpack(storage, words, array));
+    if (!wide) line("const " + type + " " + var(v) + " = " + array + "[0];");
+    have_[v] = var(v);
+    return;
+  }
+  switch (inst.kind) {
+    case Kind::load: break;  // above
+    case Kind::iota: {
+      std::string sum = w_.args.dim(inst.map.at[0].offset, 8);
+      for (unsigned axis = 0; axis < w_.kernel().axes.size(); ++axis) {
+        const Dim& factor = inst.map.at[0].factor[axis];
+        if (factor.is(0) || w_.kernel().axes[axis].extent.is(1)) continue;
+        const std::string at = wide && axis == w_.view.vector_axis ? "(i64)(" + w_.index(axis) + " + e)" : "(i64)" + w_.index(axis);
+        sum += " + " + (factor.is(1) ? at : at + " * " + w_.args.dim(factor, 8));
+      }
+      define(v, sum);
+      break;
+    }
+    case Kind::dim: define(v, w_.args.dim(inst.dim, 8)); break;
+    case Kind::compute: define(v, compute(inst)); break;
+    case Kind::constant: case Kind::store: case Kind::result: break;  // in the text; last; from finish
+  }
+}
+
+}  // namespace fusec::cuda

@@ -1,0 +1,82 @@
+#pragma once
+// Prints the statements of one body function: what a few target values need, in order, given what is at hand already.
+//
+// A value that varies along the vector axis is an array of V; consecutive ones share one unrolled loop over e. Others are scalars.
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "codegen/cuda/arguments.h"
+#include "codegen/cuda/shape.h"
+
+namespace fusec::cuda {
+
+/// What all functions of one kernel share while it is written.
+struct Writer {
+  const View& view;
+  const Schedule& schedule;
+  Arguments args;
+  unsigned V = 1;                                  // elements of a lane vector
+  std::set<std::pair<Op, DType>> formulas;         // used
+  std::set<unsigned> row_indices, element_indices; // axes whose index is asked for
+  bool streamed = false;
+
+  Writer(const View& v, const Schedule& s) : view(v), schedule(s), args(s.wide_index) {}
+  const Kernel& kernel() const { return view.kernel; }
+  const Inst& inst(Val v) const { return view.kernel.values[v]; }
+  const Operand& operand(Val access) const { return kernel().operands[inst(access).operand]; }
+  const Access& access(Val v) const { return schedule.access[view.access_of[v]]; }
+  std::string index_type() const { return schedule.wide_index ? "i64" : "i32"; }
+  /// "t.i2": the index along an axis, of the lane's first element.
+  std::string index(unsigned axis);
+  /// Members of the space that a linear number walks (see emit.cpp): "t.r" and "t.e".
+  std::string number(bool reduced) const { return reduced ? "t.e" : "t.r"; }
+  /// Are the elements of a lane's vector neighbours in memory, in ascending order? Then they are fetched in pieces.
+  bool contiguous(Val access) const;
+  /// Does each element of the vector need its own address or its own guard?
+  bool scattered(Val access) const;
+  std::string words_type(Val access) const;
+};
+
+class Body {
+ public:
+  Body(Writer& writer, int indent) : w_(writer), indent_(indent) {}
+
+  /// Values at hand: expression of a value; wide ones are arrays.
+  void have(Val v, const std::string& text) { have_[v] = text; }
+  /// Words of a load (or of a packed value of the cut) that were fetched before, and the type they hold.
+  void have_words(Val v, const std::string& text, DType storage) { words_[v] = {text, storage}; }
+  /// Is there a variable `policy` for streamed loads?
+  void have_policy() { policy_ = true; }
+  /// Emits what the targets need.
+  void need(const std::vector<Val>& targets);
+  /// Emits the fetch of a load into `words`, with its guard; `n` valid elements. Guards and extras must be at hand.
+  void fetch(Val load, const std::string& words);
+  /// What a fetch or store of `access` reads besides its data: extras and guard.
+  static std::vector<Val> inputs_of_map(const Inst& inst);
+  void store(Val store);
+
+  /// Expression of a value: of element e inside a loop over e, else only for scalars.
+  std::string at(Val v, const std::string& e = "e") const;
+  void line(const std::string& text);
+  void open_loop();   // for each element e; statements until close_loop are inside
+  void close_loop();
+  std::string take() { close_loop(); return std::move(out_); }
+
+ private:
+  void value(Val v);
+  void define(Val v, const std::string& expression);
+  std::string compute(const Inst& inst) const;
+  std::string offset(Val access, const std::string& e) const;   // elements from the access's first one
+
+  Writer& w_;
+  std::string out_;
+  int indent_;
+  bool loop_ = false, policy_ = false;
+  std::map<Val, std::string> have_;
+  std::map<Val, std::pair<std::string, DType>> words_;
+};
+
+}  // namespace fusec::cuda

@@ -1,0 +1,114 @@
+// Exact primitives as overloads on compute types; the cells of ops.def name them. Integers wrap, floats round to nearest even.
+template <class T> struct Unsigned { typedef T type; };
+template <> struct Unsigned<i8> { typedef u8 type; };
+template <> struct Unsigned<i16> { typedef u16 type; };
+template <> struct Unsigned<i32> { typedef u32 type; };
+template <> struct Unsigned<i64> { typedef u64 type; };
+template <class T> D constexpr bool is_signed() { return (T)-1 < (T)1; }
+template <class T> D constexpr T lowest() { return is_signed<T>() ? (T)((u64)1 << (8 * sizeof(T) - 1)) : (T)0; }
+template <class T> D constexpr T highest() { return (T)~lowest<T>(); }
+template <> __device__ constexpr bool is_signed<bool>() { return false; }
+template <> __device__ constexpr bool highest<bool>() { return true; }
+template <> __device__ constexpr f32 lowest<f32>() { return -__builtin_bit_cast(f32, 0x7f800000u); }
+template <> __device__ constexpr f32 highest<f32>() { return __builtin_bit_cast(f32, 0x7f800000u); }
+template <> __device__ constexpr f64 lowest<f64>() { return -__builtin_bit_cast(f64, 0x7ff0000000000000ull); }
+template <> __device__ constexpr f64 highest<f64>() { return __builtin_bit_cast(f64, 0x7ff0000000000000ull); }
+
+template <class T> D T fusec_one(T) { return (T)1; }
+template <class T> D T fusec_zero(T) { return (T)0; }
+template <class T> D bool fusec_is_nan(T x) { return x != x; }
+template <class T> D bool fusec_is_finite(T x) { return x - x == x - x; }
+template <class T> D bool fusec_is_inf(T x) { return x == x && !fusec_is_finite(x); }
+
+// Integers. Arithmetic goes through the unsigned type of the same width, which wraps; narrower ones are cut by the cast back.
+#define W(op) (T)(typename Unsigned<T>::type)((typename Unsigned<T>::type)x op (typename Unsigned<T>::type)y)
+template <class T> D T fusec_add(T x, T y) { return W(+); }
+template <class T> D T fusec_sub(T x, T y) { return W(-); }
+template <class T> D T fusec_mul(T x, T y) {
+  if constexpr (sizeof(T) < 4) return (T)((u32)x * (u32)y);  // not int * int, which u16 could overflow
+  else return W(*);
+}
+template <class T> D T fusec_and(T x, T y) { return (T)(x & y); }
+template <class T> D T fusec_or(T x, T y) { return (T)(x | y); }
+template <class T> D T fusec_xor(T x, T y) { return (T)(x ^ y); }
+template <class T> D T fusec_min(T x, T y) { return y < x ? y : x; }
+template <class T> D T fusec_max(T x, T y) { return x < y ? y : x; }
+#undef W
+template <class T> D T fusec_neg(T x) { return fusec_sub((T)0, x); }
+template <class T> D T fusec_abs(T x) { return is_signed<T>() && x < (T)0 ? fusec_neg(x) : x; }
+template <class T> D T fusec_sign(T x) { return (T)((x > (T)0) - (x < (T)0)); }
+template <class T> D T fusec_bitwise_not(T x) { return (T)~x; }
+D bool fusec_bitwise_not(bool x) { return !x; }
+// Total division: by zero gives 0, the lowest value by -1 wraps to itself.
+template <class T> D T fusec_trunc_div(T x, T y) {
+  if (y == (T)0) return (T)0;
+  if (is_signed<T>() && y == (T)-1) return fusec_neg(x);
+  return (T)(x / y);
+}
+template <class T> D T fusec_trunc_mod(T x, T y) {
+  if (y == (T)0 || is_signed<T>() && y == (T)-1) return (T)0;
+  return (T)(x % y);
+}
+template <class T> D T fusec_div(T x, T y) { return fusec_trunc_div(x, y); }
+template <class T> D T fusec_floor_div(T x, T y) {
+  const T q = fusec_trunc_div(x, y), r = fusec_trunc_mod(x, y);
+  return r != (T)0 && (r < (T)0) != (y < (T)0) ? (T)(q - (T)1) : q;
+}
+template <class T> D T fusec_floor_mod(T x, T y) {
+  const T r = fusec_trunc_mod(x, y);
+  return r != (T)0 && (r < (T)0) != (y < (T)0) ? (T)(r + y) : r;
+}
+// A count outside 0 … width-1, negative ones included, shifts everything out.
+template <class T> D T fusec_shl(T x, T y) {
+  typedef typename Unsigned<T>::type U;
+  return (U)y < (U)(8 * sizeof(T)) ? (T)(U)((u64)(U)x << (u32)(U)y) : (T)0;
+}
+template <class T> D T fusec_shr(T x, T y) {
+  typedef typename Unsigned<T>::type U;
+  if ((U)y < (U)(8 * sizeof(T))) return (T)(x >> (u32)(U)y);
+  return x < (T)0 ? (T)-1 : (T)0;
+}
+
+// Floats. F: f32 or f64; s: suffix of the C functions; S, U: sign bit and unsigned type.
+#define FUSEC_FLOAT(F, s, S, U)                                                                                  \
+  D F fusec_add(F x, F y) { return x + y; }                                                                      \
+  D F fusec_sub(F x, F y) { return x - y; }                                                                      \
+  D F fusec_mul(F x, F y) { return x * y; }                                                                      \
+  D F fusec_div(F x, F y) { return x / y; }                                                                      \
+  D F fusec_neg(F x) { return bits<F>(bits<U>(x) ^ S); }                                                         \
+  D F fusec_abs(F x) { return bits<F>(bits<U>(x) & ~S); }                                                        \
+  D F fusec_sign(F x) { return x != x ? x : (F)((x > 0) - (x < 0)); }                                            \
+  D F fusec_ceil(F x) { return ceil##s(x); }                                                                     \
+  D F fusec_floor(F x) { return floor##s(x); }                                                                   \
+  D F fusec_round_even(F x) { return rint##s(x); }                                                               \
+  D F fusec_trunc(F x) { return trunc##s(x); }                                                                   \
+  D F fusec_sqrt(F x) { return sqrt##s(x); }                                                                     \
+  D F fusec_fma(F x, F y, F z) { return fma##s(x, y, z); }                                                       \
+  D F fusec_copysign(F x, F y) { return bits<F>((bits<U>(x) & ~S) | (bits<U>(y) & S)); }                         \
+  D F fusec_trunc_mod(F x, F y) { return fmod##s(x, y); }                                                        \
+  D F fusec_trunc_div(F x, F y) { return trunc##s(x / y); }                                                      \
+  D F fusec_floor_mod(F x, F y) {                                                                                \
+    const F r = fmod##s(x, y);                                                                                   \
+    if (r == 0) return fusec_copysign((F)0, y);                                                                  \
+    return (r < 0) != (y < 0) ? r + y : r;                                                                       \
+  }                                                                                                              \
+  D F fusec_floor_div(F x, F y) {                                                                                \
+    if (y == 0) return x / y;                                                                                    \
+    const F r = fmod##s(x, y);                                                                                   \
+    F q = (x - r) / y;                                                                                           \
+    if (r != 0 && (r < 0) != (y < 0)) q -= 1;                                                                    \
+    if (q == 0) return fusec_copysign((F)0, x / y);                                                              \
+    const F f = floor##s(q);                                                                                     \
+    return q - f > (F)0.5 ? f + 1 : f;                                                                           \
+  }
+FUSEC_FLOAT(f32, f, 0x80000000u, u32)
+FUSEC_FLOAT(f64, , 0x8000000000000000ull, u64)
+#ifdef FUSEC_SIMT
+D f32 fusec_min(f32 x, f32 y) { return x != x ? x : y != y ? y : y < x || y == x && bits<u32>(y) >> 31 ? y : x; }
+D f32 fusec_max(f32 x, f32 y) { return x != x ? x : y != y ? y : x < y || y == x && bits<u32>(x) >> 31 ? y : x; }
+#else
+D f32 fusec_min(f32 x, f32 y) { f32 r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y)); return r; }
+D f32 fusec_max(f32 x, f32 y) { f32 r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y)); return r; }
+#endif
+D f64 fusec_min(f64 x, f64 y) { return x != x ? x : y != y ? y : y < x ? y : x; }
+D f64 fusec_max(f64 x, f64 y) { return x != x ? x : y != y ? y : x < y ? y : x; }

@@ -1,0 +1,60 @@
+#pragma once
+// The CUDA back end: Kernel → Schedule → CUDA C++ text → cubin. Works without a GPU; only compile() and ptx() need NVRTC, which is
+// opened when first used (libnvrtc.so.13, then .12: the loader's path, $CUDA_PATH/lib64, $CUDA_HOME/lib64, /usr/local/cuda/lib64).
+//
+//   const Device& device = cuda::device(90);
+//   Schedule s = cuda::schedule(kernel, facts, device);
+//   Result<Artifact> artifact = cuda::compile(cuda::emit(kernel, s), device.sm);
+//   Launch launch = cuda::launch(kernel, s, facts, device);
+//
+// Everything here is pure and thread-safe.
+
+#include <optional>
+#include <string>
+
+#include "codegen/artifact.h"
+#include "codegen/schedule.h"
+
+namespace fusec::cuda {
+
+/// What a schedule may know about a device. Sizes in bytes, rates in bytes a second.
+struct Device {
+  int sm;                       // 90: compute capability 9.0
+  int multiprocessors;
+  int64_t shared_per_block;     // largest dynamic shared memory of a block
+  int64_t l2_bytes;
+  int64_t bytes_in_flight;      // that a multiprocessor must have outstanding to reach the copy rate
+  double copy_rate;             // read + written
+  int max_cluster;              // blocks of a cluster; 1 = no clusters
+};
+
+/// Defaults of an architecture: the newest row of the table that is not newer than `sm`.
+Device device(int sm);
+
+/// How to run a kernel on one kind of call.
+/// Takes    facts of a call; of compile(): those of dense_binding.
+/// Returns  a schedule; equal facts give equal schedules. A row is kept on chip where it fits. Which lane owns which element
+///          depends on extents and types alone, so calls that differ in alignment or strides give the same bits.
+Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device);
+
+/// A schedule that needs fewer registers and computes the same bits, after compile() reported spills. nullopt: there is none.
+std::optional<Schedule> relieve(const Schedule& schedule);
+
+/// Grid, workspace and cache policy of one call. `facts` must choose `schedule`.
+Launch launch(const Kernel& kernel, const Schedule& schedule, const Facts& facts, const Device& device);
+
+/// CUDA C++ of a kernel: prelude sections, one skeleton, the body as `struct K`, and the entry. Deterministic; holds no name or
+/// text of a user, numbers only as bits.
+Code emit(const Kernel& kernel, const Schedule& schedule);
+
+/// Cubin of a text for an architecture. Facts: registers, spill_bytes, stack_bytes, shared_bytes, compile_us.
+/// Errors   environment: NVRTC is missing, too old for the architecture, or reports an error (its log is a note).
+Result<Artifact> compile(const Code& code, int sm);
+
+/// PTX of a text, for people and tests.
+Result<std::string> ptx(const Code& code, int sm);
+
+/// What identifies the compiler in a cache key: path, size and time of the NVRTC library; does not open it. "" when none is found.
+std::string compiler_identity();
+
+}  // namespace fusec::cuda

@@ -1,0 +1,404 @@
+// Kernel + Schedule → text. The body is `struct K`; the skeletons (templates/*.cuh) call it and own lanes, masks, barriers and
+// shared memory:
+//
+//   struct K { Ix, V, Args; At, Row; Raw<S>, Keep, Late, Acc<S>;
+//     rows, columns, policy;  row_at, element_at: from numbers to indices;
+//     row: row values known before the first sweep;  load<S>: loads only;  cut: loads to what is kept;  early;  hide;
+//     fold<S>, finish<S>: one sweep;  store;  row_store };
+//
+// Passes: S < Folds are the folding sweeps, S = Folds is the stores. A held row has Raw<0> and Keep, a looped one Raw<S> each.
+
+#include <algorithm>
+
+#include "codegen/cuda/body.h"
+#include "codegen/cuda/cuda.h"
+#include "codegen/cuda/states.h"
+#include "codegen/cuda/texts.h"
+#include "codegen/cuda/words.h"
+
+namespace fusec::cuda {
+namespace {
+
+std::string n(size_t i) { return std::to_string(i); }
+
+std::string text(const std::string& name) {
+  for (const Text* t = kTexts; t->name; ++t)
+    if (name == t->name) return t->text;
+  return "#error missing " + name + "\n";
+}
+
+class Emitter {
+ public:
+  Emitter(const Kernel& kernel, const Schedule& schedule)
+      : k_(kernel), s_(schedule), view_(kernel, schedule.vector_axis), w_(view_, schedule) {
+    w_.V = std::max<unsigned>(1, kernel.axes.empty() ? 1 : schedule.lane[schedule.vector_axis]);
+    held_ = s_.skeleton == Template::rows && s_.steps > 0;
+    column_ = k_.has_reductions() && !(k_.reduced_axes() >> s_.vector_axis & 1);
+    folds_ = view_.folds();
+    find_row_values();
+  }
+
+  Code code();
+
+ private:
+  // Which values are where.
+  void find_row_values();
+  bool is_row(Val v) const { return view_.level(v) == Level::row; }
+  std::vector<Val> targets(size_t pass) const;
+  std::vector<Val> loads(const std::vector<Val>& targets) const;
+  bool in_cut(Val v) const { return std::find(s_.cut.begin(), s_.cut.end(), v) != s_.cut.end(); }
+  DType kept_type(Val v) const;
+  std::string kept_words(Val v) const;
+  unsigned lanes() const { return column_ ? w_.V : 1; }
+
+  // Parts of K.
+  Body body(int indent) {
+    Body out(w_, indent);
+    for (Val v : row_values_) out.have(v, "row.v" + n(v));
+    return out;
+  }
+  void have_kept(Body& body) const;
+  void have_raw(Body& body, size_t pass) const;
+  std::string row_members();
+  std::string row_stage(size_t stage, std::string* results);
+  std::string row_at(bool reduced);
+  void passes();
+  void held();
+  void finishes();
+  void stores();
+
+  void function(const std::string& head, const std::string& statements) { functions_ += "  D void " + head + " {\n" + statements + "  }\n"; }
+  std::string entry() const;
+
+  const Kernel& k_;
+  const Schedule& s_;
+  View view_;
+  Writer w_;
+  bool held_, column_;
+  size_t folds_;
+  std::vector<Val> row_values_;
+  std::string structs_, functions_;
+};
+
+void Emitter::find_row_values() {
+  std::vector<Val> all = view_.element_stores();
+  for (Val v : view_.row_stores()) all.push_back(v);
+  for (size_t i = 0; i < folds_; ++i)
+    for (Val v : view_.fold_inputs(i)) all.push_back(v);
+  for (Val v : view_.needed(all, [](Val) { return false; }))
+    if (is_row(v) && k_.values[v].kind != Kind::store) row_values_.push_back(v);
+}
+
+std::vector<Val> Emitter::targets(size_t pass) const {
+  if (pass < folds_) return view_.fold_inputs(pass);
+  std::vector<Val> out;
+  for (Val store : view_.element_stores()) each_operand(k_.values[store], [&](Val v) { out.push_back(v); });
+  return out;
+}
+
+std::vector<Val> Emitter::loads(const std::vector<Val>& targets) const {
+  std::vector<Val> out = view_.needed(targets, [&](Val v) { return view_.level(v) != Level::element; });
+  std::erase_if(out, [&](Val v) { return k_.values[v].kind != Kind::load; });
+  return out;
+}
+
+DType Emitter::kept_type(Val v) const {
+  const Inst& inst = k_.values[v];
+  if (inst.kind == Kind::load) return k_.operands[inst.operand].type;
+  // A value that is rounded to its narrow type is exact in it.
+  return inst.rounds || inst.op == Op::cast ? inst.type : compute_type(inst.type);
+}
+
+std::string Emitter::kept_words(Val v) const { return "Words<" + n(bytes(kept_type(v)) * (view_.wide(v) ? w_.V : 1)) + ">"; }
+
+void Emitter::have_kept(Body& body) const {
+  for (Val v : s_.cut) body.have_words(v, "keep.k" + n(v), kept_type(v));
+}
+
+void Emitter::have_raw(Body& body, size_t pass) const {
+  for (Val v : loads(targets(pass))) body.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
+}
+
+std::string Emitter::row_members() {
+  std::string out;
+  for (Val v : row_values_)
+    out += "    " + c_type(compute_type(k_.values[v].type)) + " v" + n(v) + (view_.wide(v) ? "[" + n(w_.V) + "]" : "") + ";\n";
+  return out;
+}
+
+// Row values that become known at a stage. Results of reductions come first, from `acc`.
+std::string Emitter::row_stage(size_t stage, std::string*) {
+  Body out(w_, 4);
+  std::vector<Val> now;
+  for (Val v : row_values_) {
+    if (view_.stages[v] == stage) now.push_back(v);
+    else if (view_.stages[v] < stage) out.have(v, "row.v" + n(v));
+  }
+  auto keep = [&](Val v, const std::string& value) {
+    if (view_.wide(v)) {
+      out.open_loop();
+      out.line("row.v" + n(v) + "[e] = " + value + ";");
+    } else {
+      out.close_loop();
+      out.line("row.v" + n(v) + " = " + value + ";");
+    }
+    out.have(v, "row.v" + n(v));
+  };
+  for (Val v : now)
+    if (k_.values[v].kind == Kind::result) {
+      std::string value = result_text(k_, k_.values[v], state_layout(k_, stage - 1, lanes()));
+      if (!view_.wide(v) && lanes() > 1)
+        for (size_t at; (at = value.find("[e]")) != std::string::npos;) value.replace(at, 3, "[0]");
+      keep(v, value);
+    }
+  std::vector<Val> computed;
+  for (Val v : now)
+    if (k_.values[v].kind != Kind::result) computed.push_back(v);
+  out.close_loop();
+  out.need(computed);
+  out.close_loop();
+  for (Val v : computed) {
+    const std::string value = out.at(v);
+    keep(v, value);
+  }
+  return out.take();
+}
+
+// Indices along the axes of one space from a linear number; only those that something asked for.
+std::string Emitter::row_at(bool reduced) {
+  const std::vector<unsigned> axes = view_.space(reduced);
+  const std::string x = reduced ? "e" : "r";
+  const std::set<unsigned>& wanted = reduced ? w_.element_indices : w_.row_indices;
+  std::string out = "    t." + x + " = " + x + ";\n";
+  size_t outermost = 0;  // no axis further out is wanted
+  std::vector<unsigned> real;
+  for (unsigned axis : axes)
+    if (!k_.axes[axis].extent.is(1)) real.push_back(axis);
+  while (outermost < real.size() && !wanted.count(real[outermost])) ++outermost;
+  if (outermost == real.size()) return out;
+  out += "    " + w_.index_type() + " q = " + x + ";\n";
+  for (size_t i = real.size(); i-- > outermost;) {
+    const unsigned axis = real[i];
+    const Dim& extent = k_.axes[axis].extent;
+    if (i == 0) {
+      if (wanted.count(axis)) out += "    t.i" + n(axis) + " = q;\n";
+      break;
+    }
+    const std::string u = s_.wide_index ? "u64" : "u32", ix = w_.index_type();
+    std::string quotient, size;
+    if (extent.is_constant()) {
+      size = w_.args.dim(extent);
+      quotient = "(" + ix + ")((" + u + ")q / (" + u + ")" + size + ")";
+    } else {
+      size = w_.args.field(Slot::extent, axis);
+      quotient = "divide(q, " + w_.args.field(Slot::magic, axis) + ", " + w_.args.field(Slot::shift, axis) + ")";
+    }
+    if (i == outermost && !wanted.count(axis)) break;
+    out += "    { const " + ix + " p = " + quotient + ";";
+    if (wanted.count(axis)) out += " t.i" + n(axis) + " = q - p * " + size + ";";
+    out += " q = p; }\n";
+  }
+  return out;
+}
+
+// Loads and folds of each pass, straight from memory.
+void Emitter::passes() {
+  for (size_t pass = 0; pass <= folds_; ++pass) {
+    const std::vector<Val> list = loads(targets(pass));
+    std::string members;
+    Body load = body(4);
+    load.have_policy();
+    for (Val v : list) {
+      members += "  " + w_.words_type(v) + " l" + n(v) + ";\n";
+      load.need(Body::inputs_of_map(k_.values[v]));
+      load.fetch(v, "raw.l" + n(v));
+      load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
+    }
+    structs_ += "template <> struct RawOf<" + n(pass) + "> {\n" + members + "};\n";
+    function("load(Int<" + n(pass) + ">, const Args& a, const At& t, int n, u64 policy, const Row& row, Raw<" + n(pass) + ">& raw)", load.take());
+    if (pass == folds_) break;
+    Body fold = body(4);
+    have_raw(fold, pass);
+    fold.need(targets(pass));
+    fold_text(w_, fold, pass, state_layout(k_, pass, lanes()));
+    function("fold(Int<" + n(pass) + ">, const Args& a, const At& t, int n, const Raw<" + n(pass) + ">& raw, const Row& row, Acc<" +
+                 n(pass) + ">& acc)", fold.take());
+  }
+}
+
+// A row that stays on chip: loads of the cut, the cut, folds from what was kept.
+void Emitter::held() {
+  std::vector<Val> list = loads(s_.cut), late;
+  for (size_t pass = 0; pass <= folds_; ++pass)
+    for (Val v : view_.needed(targets(pass), [&](Val v) { return view_.level(v) != Level::element || in_cut(v); }))
+      if (k_.values[v].kind == Kind::load && w_.access(v).early) late.push_back(v);
+  std::sort(late.begin(), late.end());
+  late.erase(std::unique(late.begin(), late.end()), late.end());
+
+  std::string raw_members, keep_members, late_members;
+  Body load = body(4), cut = body(4), early = body(4);
+  load.have_policy();
+  for (Val v : list) {
+    raw_members += "  " + w_.words_type(v) + " l" + n(v) + ";\n";
+    load.need(Body::inputs_of_map(k_.values[v]));
+    load.fetch(v, "raw.l" + n(v));
+    load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
+    cut.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
+  }
+  std::vector<Val> computed;
+  std::string hide;
+  // Values computed from a short row (exp of each element) may stay in registers from sweep to sweep; of a long one only the words.
+  const bool hidden = s_.steps * w_.V > 32;
+  for (Val v : s_.cut) {
+    keep_members += "    " + kept_words(v) + " k" + n(v) + ";\n";
+    if (hidden) hide += "    hide_words(keep.k" + n(v) + ", " + w_.args.field(Slot::zero) + ");\n";
+    if (k_.values[v].kind == Kind::load) cut.line("keep.k" + n(v) + " = raw.l" + n(v) + ";");
+    else computed.push_back(v);
+  }
+  cut.need(computed);
+  cut.close_loop();
+  for (Val v : computed) {
+    const std::string type = c_type(compute_type(kept_type(v)));
+    if (view_.wide(v)) {
+      cut.line(pack(kept_type(v), "keep.k" + n(v), "v" + n(v)));
+    } else {
+      cut.line(type + " o" + n(v) + "[1] = {" + cut.at(v) + "};");
+      cut.line(pack(kept_type(v), "keep.k" + n(v), "o" + n(v)));
+    }
+  }
+  for (Val v : late) {
+    late_members += "    " + w_.words_type(v) + " l" + n(v) + ";\n";
+    early.need(Body::inputs_of_map(k_.values[v]));
+    early.fetch(v, "late.l" + n(v));
+  }
+  structs_ += "template <> struct RawOf<0> {\n" + raw_members + "};\n";
+  functions_ += "  struct Keep {\n" + keep_members + "  };\n  struct Late {\n" + late_members + "  };\n";
+  function("load(Int<0>, const Args& a, const At& t, int n, u64 policy, const Row& row, Raw<0>& raw)", load.take());
+  function("cut(const Args& a, const At& t, const Raw<0>& raw, const Row& row, Keep& keep)", cut.take());
+  function("early(const Args& a, const At& t, int n, const Row& row, Late& late)", early.take());
+  function("hide(const Args& a, Keep& keep)", hide);
+  for (size_t pass = 0; pass < folds_; ++pass) {
+    Body fold = body(4);
+    have_kept(fold);
+    fold.need(targets(pass));
+    fold_text(w_, fold, pass, state_layout(k_, pass, 1));
+    function("fold(Int<" + n(pass) + ">, const Args& a, const At& t, int n, const Keep& keep, const Row& row, Acc<" + n(pass) + ">& acc)",
+             fold.take());
+  }
+  Body store = body(4);
+  have_kept(store);
+  for (Val v : late) store.have_words(v, "late.l" + n(v), k_.operands[k_.values[v].operand].type);
+  store.need(targets(folds_));
+  for (Val v : view_.element_stores()) store.store(v);
+  function("store(const Args& a, const At& t, int n, const Keep& keep, const Late& late, const Row& row)", store.take());
+}
+
+void Emitter::finishes() {
+  function("row(const Args& a, const At& t, int n, Row& row)", row_stage(0, nullptr));
+  for (size_t s = 0; s < folds_; ++s) {
+    structs_ += state_text(w_, s, state_layout(k_, s, lanes()));
+    function("finish(Int<" + n(s) + ">, const Args& a, const At& t, int n, const Acc<" + n(s) + ">& acc, Row& row)", row_stage(s + 1, nullptr));
+  }
+}
+
+void Emitter::stores() {
+  if (!held_) {
+    Body store = body(4);
+    have_raw(store, folds_);
+    store.need(targets(folds_));
+    for (Val v : view_.element_stores()) store.store(v);
+    function("store(const Args& a, const At& t, int n, const Raw<" + n(folds_) + ">& raw, const Row& row)", store.take());
+  }
+  Body rows = body(4);
+  for (Val v : view_.row_stores()) rows.store(v);
+  function("row_store(const Args& a, const At& t, int n, const Row& row)", rows.take());
+}
+
+std::string Emitter::entry() const {
+  const std::string threads = n(s_.threads), in_flight = n(std::max<int>(1, s_.rows_in_flight));
+  switch (s_.skeleton) {
+    case Template::pointwise: return "pointwise<K, " + threads + ", " + in_flight + ">(a);";
+    case Template::rows:
+      if (held_) return "rows_held<K, " + n(s_.lanes_per_row) + ", " + n(s_.steps) + ", " + threads + ">(a);";
+      return "rows_looped<K, " + threads + ", " + in_flight + ">(a);";
+    case Template::column:
+      return "column<K, " + n(s_.lanes_per_row) + ", " + n(s_.threads / s_.lanes_per_row) + ", " + in_flight + ", " +
+             (s_.finish == Finish::last_block ? "true" : "false") + ">(a);";
+    case Template::split: return "split<K, " + threads + ", " + in_flight + ">(a);";
+    case Template::transpose: case Template::ring: case Template::scan: case Template::cpu_flat: case Template::cpu_rows:
+    case Template::cpu_column: case Template::cpu_tile: break;
+  }
+  return "static_assert(false, \"no such skeleton\");";
+}
+
+Code Emitter::code() {
+  if (held_) held();
+  else passes();
+  finishes();
+  stores();
+
+  const bool split = s_.finish == Finish::last_block;
+  const std::string ix = w_.index_type();
+  size_t state = 16;
+  for (size_t s = 0; s < folds_; ++s) state = std::max(state, state_layout(k_, s, lanes()).bytes);
+  auto product = [&](bool reduced) {
+    Dim out = 1;
+    for (const Axis& axis : k_.axes)
+      if (axis.reduced == reduced) out = out * axis.extent;
+    return out.is_constant() ? w_.args.dim(out) : w_.args.field(reduced ? Slot::columns : Slot::rows);
+  };
+  std::string k = "struct K {\n  typedef " + ix + " Ix;\n";
+  k += "  static constexpr int V = " + n(w_.V) + ", Folds = " + n(folds_) + ", AccBytes = " + n(state) + ";\n";
+  k += std::string("  static constexpr bool Full = ") + (s_.edges == Edges::full || w_.V == 1 ? "true" : "false") +
+       ", Exact = " + (s_.block[s_.vector_axis] ? "true" : "false") + ", Stores = " + (view_.element_stores().empty() ? "false" : "true") + ";\n";
+  std::string number = "  D Ix rows(const Args& a) { return " + product(false) + "; }\n";
+  number += "  D Ix columns(const Args& a) { return " + product(true) + "; }\n";
+  number += "  D u64 policy(const Args& a) { return " + (w_.streamed ? "make_policy(" + w_.args.field(Slot::policy) + ")" : std::string("0")) + "; }\n";
+  if (split) {
+    number += "  D u32 splits(const Args& a) { return " + w_.args.field(Slot::splits) + "; }\n";
+    number += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";
+    number += "  D char* states(const Args& a) { return " + w_.args.field(Slot::states) + "; }\n";
+  }
+  std::string at = "  struct At {\n    Ix r, e;\n";
+  const std::string row_at_text = row_at(false), element_at_text = row_at(true);
+  std::set<unsigned> indices = w_.row_indices;
+  indices.insert(w_.element_indices.begin(), w_.element_indices.end());
+  for (unsigned axis : indices) at += "    Ix i" + n(axis) + ";\n";
+  at += "  };\n";
+  std::vector<std::string> pointers;
+  for (Val v : view_.accesses)
+    pointers.push_back((k_.values[v].kind == Kind::load ? "const " : "") + bits_type(k_.operands[k_.values[v].operand].type) + "* ");
+  k += "  struct Args {\n" + w_.args.members(pointers) + "  };\n" + at + "  struct Row {\n" + row_members() + "  };\n";
+  k += "  template <int S> using Raw = RawOf<S>;\n  template <int S> using Acc = AccOf<S>;\n" + number;
+  k += "  D void row_at(const Args& a, Ix r, At& t) {\n" + row_at_text + "  }\n";
+  k += "  D void element_at(const Args& a, Ix e, At& t) {\n" + element_at_text + "  }\n";
+  k += functions_ + "};\n";
+
+  Code out;
+  out.entry = "fusec_kernel";
+  out.schedule = s_;
+  out.slots = w_.args.slots();
+  std::string formulas;
+  for (auto [op, type] : w_.formulas) formulas += formula_text(op, type);
+  bool narrow = false;
+  for (const Operand& o : k_.operands) narrow |= is_narrow(o.type);
+  for (const Inst& inst : k_.values) narrow |= is_narrow(inst.type);
+  out.text = text("prelude.cuh") + text("cells.cuh") + text("casts.cuh") + (narrow ? text("narrow.cuh") : "") +
+             (folds_ ? text("reduce.cuh") : "");
+  const char* const skeleton = s_.skeleton == Template::pointwise ? "pointwise.cuh"
+                               : s_.skeleton == Template::rows    ? "rows.cuh"
+                               : s_.skeleton == Template::column  ? "column.cuh"
+                                                                  : "split.cuh";
+  if (s_.skeleton == Template::rows || s_.skeleton == Template::split) out.text += text("each_vector.cuh");
+  out.text += text(skeleton);
+  out.text += formulas + "template <int S> struct RawOf;\ntemplate <int S> struct AccOf;\n" + structs_ + k;
+  out.text += "extern \"C\" __global__ void __launch_bounds__(" + n(s_.threads) + ", " + n(s_.min_blocks) + ") fusec_kernel(const __grid_constant__ K::Args a) {\n  " +
+              entry() + "\n}\n";
+  return out;
+}
+
+}  // namespace
+
+Code emit(const Kernel& kernel, const Schedule& schedule) { return Emitter(kernel, schedule).code(); }
+
+}  // namespace fusec::cuda

@@ -1,0 +1,43 @@
+// A formula as one device function: a statement a step, over the cells of exact primitives. It is printed once a kernel and
+// called; the compiler decides what to inline.
+
+#include "codegen/cuda/words.h"
+#include "lib/ir/formula.h"
+
+namespace fusec::cuda {
+
+std::string formula_name(Op op, DType compute) {
+  return "formula_" + std::string(name(op)) + "_" + c_type(compute);
+}
+
+std::string formula_text(Op op, DType compute) {
+  const Formula* known = formula(op, compute);
+  if (!known) return "#error no formula for " + std::string(name(op)) + "\n";  // a card without its steps: NVRTC will say so
+  const Formula& f = *known;
+  const std::string type = c_type(compute);
+  std::string out = "D " + type + " " + formula_name(op, compute) + "(";
+  for (int p = 0; p < f.operands + f.scalars; ++p) out += (p ? ", " : "") + type + " p" + std::to_string(p);
+  out += ") {\n";
+  auto at = [](uint16_t step) { return "s" + std::to_string(step); };
+  for (size_t i = 0; i < f.steps.size(); ++i) {
+    const Step& s = f.steps[i];
+    std::string value;
+    switch (s.kind) {
+      case Step::parameter: value = "p" + std::to_string(s.bits); break;
+      case Step::constant: value = literal(s.type, s.bits); break;
+      case Step::compute: {
+        const DType from = f.steps[s.args[0]].type;
+        std::vector<std::string> args;
+        for (int k = 0; k < info(s.op).arity; ++k) args.push_back(at(s.args[static_cast<size_t>(k)]));
+        value = s.op == Op::cast      ? cast(from, s.type, args[0])
+                : s.op == Op::bitcast ? bitcast(from, s.type, args[0])
+                                      : cell(s.op, args);
+        break;
+      }
+    }
+    out += "  const " + c_type(s.type) + " " + at(static_cast<uint16_t>(i)) + " = " + value + ";\n";
+  }
+  return out + "  return " + at(static_cast<uint16_t>(f.steps.size() - 1)) + ";\n}\n";
+}
+
+}  // namespace fusec::cuda

@@ -1,0 +1,140 @@
+// Types, words and memory: what every kernel uses. All inline PTX of the project lives in helpers like these; where FUSEC_SIMT
+// is defined the kernel runs on the host (test/simt) and a helper has a plain branch.
+typedef signed char i8; typedef short i16; typedef int i32; typedef long long i64;
+typedef unsigned char u8; typedef unsigned short u16; typedef unsigned int u32; typedef unsigned long long u64;
+typedef float f32; typedef double f64;
+#define D static __device__ __forceinline__
+template <int N> struct Int {};
+template <class To, class From> D To bits(From x) { return __builtin_bit_cast(To, x); }
+
+// B bytes as 32-bit words: how a loaded vector waits for its turn, and how a stored one leaves.
+template <int B> struct Words { u32 w[(B + 3) / 4]; };
+
+// Cache policy of streamed loads: evict_last leaves room for the stores of a large call (docs/cuda.md), else the default.
+D u64 make_policy(u32 keep) {
+  u64 policy = 0;
+#ifndef FUSEC_SIMT
+  if (keep) asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+  else asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+#endif
+  return policy;
+}
+
+// Loads of one piece. Streamed ones carry the policy; without a "memory" clobber, so that a phase of loads stays a phase.
+template <bool S> D uint4 load16(const char* p, u64 policy) {
+#ifndef FUSEC_SIMT
+  if constexpr (S) {
+    uint4 q;
+    asm("ld.global.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;" : "=r"(q.x), "=r"(q.y), "=r"(q.z), "=r"(q.w) : "l"(p), "l"(policy));
+    return q;
+  }
+#endif
+  return *(const uint4*)p;
+}
+template <bool S> D uint2 load8(const char* p, u64 policy) {
+#ifndef FUSEC_SIMT
+  if constexpr (S) {
+    uint2 q;
+    asm("ld.global.L2::cache_hint.v2.b32 {%0, %1}, [%2], %3;" : "=r"(q.x), "=r"(q.y) : "l"(p), "l"(policy));
+    return q;
+  }
+#endif
+  return *(const uint2*)p;
+}
+template <bool S> D u32 load4(const char* p, u64 policy) {
+#ifndef FUSEC_SIMT
+  if constexpr (S) {
+    u32 q;
+    asm("ld.global.L2::cache_hint.b32 %0, [%1], %2;" : "=r"(q) : "l"(p), "l"(policy));
+    return q;
+  }
+#endif
+  return *(const u32*)p;
+}
+
+// B contiguous bytes in pieces of P. The widest piece that a call's pointers and strides allow, down to one element.
+template <int P, bool S, int B> D void fetch(Words<B>& r, const void* from, u64 policy) {
+  const char* p = (const char*)from;
+  if constexpr (P < 4) {
+#pragma unroll
+    for (int k = 0; k < (B + 3) / 4; ++k) r.w[k] = 0;
+  }
+#pragma unroll
+  for (int k = 0; k < B / P; ++k) {
+    if constexpr (P == 16) {
+      const uint4 q = load16<S>(p + k * P, policy);
+      r.w[k * 4] = q.x; r.w[k * 4 + 1] = q.y; r.w[k * 4 + 2] = q.z; r.w[k * 4 + 3] = q.w;
+    } else if constexpr (P == 8) {
+      const uint2 q = load8<S>(p + k * P, policy);
+      r.w[k * 2] = q.x; r.w[k * 2 + 1] = q.y;
+    } else if constexpr (P == 4) {
+      r.w[k] = load4<S>(p + k * P, policy);
+    } else if constexpr (P == 2) {
+      r.w[k / 2] |= (u32)*(const u16*)(p + k * P) << 16 * (k % 2);
+    } else {
+      r.w[k / 4] |= (u32)*(const u8*)(p + k) << 8 * (k % 4);
+    }
+  }
+}
+template <int P, int B> D void put(void* to, const Words<B>& r) {
+  char* p = (char*)to;
+#pragma unroll
+  for (int k = 0; k < B / P; ++k) {
+    if constexpr (P == 16) *(uint4*)(p + k * P) = make_uint4(r.w[k * 4], r.w[k * 4 + 1], r.w[k * 4 + 2], r.w[k * 4 + 3]);
+    else if constexpr (P == 8) *(uint2*)(p + k * P) = make_uint2(r.w[k * 2], r.w[k * 2 + 1]);
+    else if constexpr (P == 4) *(u32*)(p + k * P) = r.w[k];
+    else if constexpr (P == 2) *(u16*)(p + k * P) = (u16)(r.w[k / 2] >> 16 * (k % 2));
+    else *(u8*)(p + k) = (u8)(r.w[k / 4] >> 8 * (k % 4));
+  }
+}
+// One element of E bytes, number e of a vector, from or to its own address: strided and guarded accesses, ends of rows.
+template <int E, int B> D void fetch_one(Words<B>& r, int e, const void* p) {
+  if constexpr (E == 1) r.w[e / 4] = (r.w[e / 4] & ~(0xffu << 8 * (e % 4))) | (u32)*(const u8*)p << 8 * (e % 4);
+  else if constexpr (E == 2) r.w[e / 2] = (r.w[e / 2] & ~(0xffffu << 16 * (e % 2))) | (u32)*(const u16*)p << 16 * (e % 2);
+  else if constexpr (E == 4) r.w[e] = *(const u32*)p;
+  else { const uint2 q = *(const uint2*)p; r.w[2 * e] = q.x; r.w[2 * e + 1] = q.y; }
+}
+template <int E, int B> D void put_one(void* p, const Words<B>& r, int e) {
+  if constexpr (E == 1) *(u8*)p = (u8)(r.w[e / 4] >> 8 * (e % 4));
+  else if constexpr (E == 2) *(u16*)p = (u16)(r.w[e / 2] >> 16 * (e % 2));
+  else if constexpr (E == 4) *(u32*)p = r.w[e];
+  else *(uint2*)p = make_uint2(r.w[2 * e], r.w[2 * e + 1]);
+}
+template <int B> D void clear(Words<B>& r) {
+#pragma unroll
+  for (int k = 0; k < (B + 3) / 4; ++k) r.w[k] = 0;
+}
+// XOR with a run-time zero: stops ptxas from keeping unpacked values of an earlier sweep alive in place of the packed words.
+template <int B> D void hide_words(Words<B>& r, u32 zero) {
+#pragma unroll
+  for (int k = 0; k < (B + 3) / 4; ++k) r.w[k] ^= zero;
+}
+
+// Words to V values and back, for types that are computed as they are stored.
+template <class T, int V, int B> D void unpack_raw(const Words<B>& r, T (&x)[V]) {
+#pragma unroll
+  for (int e = 0; e < V; ++e) {
+    if constexpr (sizeof(T) == 8) x[e] = bits<T>((u64)r.w[2 * e] | (u64)r.w[2 * e + 1] << 32);
+    else if constexpr (sizeof(T) == 4) x[e] = bits<T>(r.w[e]);
+    else if constexpr (sizeof(T) == 2) x[e] = (T)(r.w[e / 2] >> 16 * (e % 2));
+    else x[e] = (T)(r.w[e / 4] >> 8 * (e % 4));
+  }
+}
+template <class T, int V, int B> D void pack_raw(Words<B>& r, const T (&x)[V]) {
+  if constexpr (sizeof(T) < 4) clear(r);
+#pragma unroll
+  for (int e = 0; e < V; ++e) {
+    if constexpr (sizeof(T) == 8) { r.w[2 * e] = (u32)bits<u64>(x[e]); r.w[2 * e + 1] = (u32)(bits<u64>(x[e]) >> 32); }
+    else if constexpr (sizeof(T) == 4) r.w[e] = bits<u32>(x[e]);
+    else if constexpr (sizeof(T) == 2) r.w[e / 2] |= (u32)(u16)x[e] << 16 * (e % 2);
+    else r.w[e / 4] |= (u32)(u8)x[e] << 8 * (e % 4);
+  }
+}
+template <int V, int B> D void unpack_boolean(const Words<B>& r, bool (&x)[V]) {
+#pragma unroll
+  for (int e = 0; e < V; ++e) x[e] = (r.w[e / 4] >> 8 * (e % 4) & 0xff) != 0;
+}
+
+// n / d for 0 <= n < 2^31 (2^63) with the multiplier and shift of codegen/magic.h.
+D i32 divide(i32 n, u32 multiplier, u32 shift) { return (i32)((__umulhi((u32)n, multiplier) + (u32)n) >> shift); }
+D i64 divide(i64 n, u64 multiplier, u32 shift) { return (i64)((__umul64hi((u64)n, multiplier) + (u64)n) >> shift); }

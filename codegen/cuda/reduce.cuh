@@ -1,0 +1,70 @@
+// Reductions: pairwise trees inside a lane's vector, butterflies across lanes, and the meeting places of warps and blocks. Every
+// order is fixed: a merge is always (lower, upper), whoever asks, so all lanes of a row end with the same bits.
+#define FUSEC_TREE(name, op)                                         \
+  template <class T, int N> D T tree_##name(const T (&x)[N]) {       \
+    T y[N];                                                          \
+    _Pragma("unroll") for (int e = 0; e < N; ++e) y[e] = x[e];       \
+    _Pragma("unroll") for (int w = N / 2; w; w /= 2)                 \
+      _Pragma("unroll") for (int e = 0; e < w; ++e) y[e] = op(y[2 * e], y[2 * e + 1]); \
+    return y[0];                                                     \
+  }
+FUSEC_TREE(add, fusec_add)
+FUSEC_TREE(mul, fusec_mul)
+FUSEC_TREE(min, fusec_min)
+FUSEC_TREE(max, fusec_max)
+FUSEC_TREE(or, fusec_or)
+FUSEC_TREE(and, fusec_and)
+
+// Does (x, at j) take the place of (y, at i)? Any NaN wins, the first of several; of equal values the smaller index, or the larger.
+template <bool Max, bool Last, class T> D bool beats(T x, i64 j, T y, i64 i) {
+  const bool nx = x != x, ny = y != y;
+  if (nx || ny) return nx && (!ny || j < i);
+  if (x == y) return Last ? j > i : j < i;
+  return Max ? y < x : x < y;
+}
+
+template <class T> D T peer(T x, int mask) { return (T)__shfl_xor_sync(0xffffffffu, x, mask); }
+
+// Merges over `Lanes` neighbouring lanes of a warp (a power of two).
+template <int Lanes, class A> D void butterfly(A& acc) {
+#pragma unroll
+  for (int m = 1; m < Lanes; m *= 2) {
+    A other = acc.peer(m);
+    if (A::kCommutes || !(threadIdx.x & m)) {
+      acc.merge(other);
+    } else {
+      other.merge(acc);
+      acc = other;
+    }
+  }
+}
+
+// Merges over the `Lanes` lanes of a row; the block holds Threads / Lanes rows. `scratch` holds one state a warp, twice: `turn`
+// alternates between the halves, so that one barrier a merge is enough.
+template <int Lanes, int Threads, class A> D void merge_lanes(A& acc, char* scratch, int& turn) {
+  butterfly<(Lanes < 32 ? Lanes : 32)>(acc);
+  if constexpr (Lanes > 32) {
+    constexpr int kWarps = Lanes / 32;
+    A* at = (A*)scratch + turn * (Threads / 32);
+    turn ^= 1;
+    if (threadIdx.x % 32 == 0) acc.put(at + threadIdx.x / 32);
+    __syncthreads();
+    acc.get(at + (threadIdx.x / Lanes * kWarps + threadIdx.x % kWarps));
+    butterfly<kWarps>(acc);
+  }
+}
+
+// Has every one of `count` blocks arrived at this counter? True in the last one, which sees what all of them wrote before, and
+// sets the counter back. Called by all threads of a block.
+D bool last_block(u32* counter, u32 count) {
+  __shared__ u32 last;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicAdd(counter, 1u) == count - 1;
+    if (last) atomicExch(counter, 0u);
+    __threadfence();
+  }
+  __syncthreads();
+  return last;
+}

@@ -1,0 +1,372 @@
+// Choosing a schedule: pure, from extents, strides and alignment. The figures behind the choices were measured on an H200
+// (docs/cuda.md): what matters is that every access is wide, that a multiprocessor has ~48 KiB outstanding, that a row is read
+// once, and that nothing spills.
+
+#include <algorithm>
+#include <bit>
+
+#include "codegen/cuda/cuda.h"
+#include "codegen/cuda/shape.h"
+#include "codegen/cuda/states.h"
+
+namespace fusec::cuda {
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) { return b ? (a + b - 1) / b : 0; }
+int64_t pow2_floor(int64_t n) { return n < 1 ? 1 : int64_t(std::bit_floor(uint64_t(n))); }
+int64_t pow2_ceil(int64_t n) { return n < 1 ? 1 : int64_t(std::bit_ceil(uint64_t(n))); }
+
+/// Everything that the choices below look at.
+struct Scene {
+  const Kernel& kernel;
+  const Facts& facts;
+  const Device& device;
+  View view;
+  Schedule s;
+  unsigned V = 1;
+  int64_t loaded = 0;   // bytes a lane step loads that vary with everything: what has to be in flight
+  int64_t stored = 0;   // bytes a lane step stores
+  int heavy = 0;        // arithmetic an element, in adds
+  bool reduces = false;
+  bool column = false;
+
+  size_t size(Val access) const { return bytes(kernel.operands[kernel.values[access].operand].type); }
+};
+
+/// Would the access walk this axis with step 1 in a dense call? From the kernel alone: strides of one call must not decide who
+/// owns which element.
+bool walks(const Kernel& kernel, const Inst& access, unsigned axis) {
+  if (access.map.at.empty() || axis >= access.map.at.back().factor.size()) return false;
+  for (size_t b = 0; b + 1 < access.map.at.size(); ++b)
+    if (!access.map.at[b].factor[axis].is(0)) return false;
+  (void)kernel;
+  return access.map.at.back().factor[axis].is(1);
+}
+
+/// The axis along which most bytes are neighbours; stores count twice, since scattered stores cost more than scattered loads.
+unsigned choose_vector_axis(const Kernel& kernel, const Facts& facts) {
+  double best = -1;
+  unsigned axis = 0;
+  for (unsigned k = 0; k < kernel.axes.size(); ++k) {
+    double weight = 0;
+    for (const Inst& inst : kernel.values) {
+      if (inst.kind != Kind::load && inst.kind != Kind::store) continue;
+      if (!walks(kernel, inst, k) || facts.extents[k] < 2) continue;
+      double image = double(bytes(kernel.operands[inst.operand].type)) * (inst.kind == Kind::store ? 2 : 1);
+      for (unsigned j = 0; j < kernel.axes.size(); ++j)
+        if (inst.varies >> j & 1) image *= double(facts.extents[j]);
+      weight += image;
+    }
+    // Ties and scalars: the innermost axis, reduced ones first.
+    const bool later = weight == best && (kernel.axes[k].reduced || !kernel.axes[axis].reduced);
+    if (weight > best || later) best = weight, axis = k;
+  }
+  return axis;
+}
+
+int64_t vector_extent(const Scene& c) { return c.kernel.axes.empty() ? 1 : c.facts.extents[c.s.vector_axis]; }
+
+/// Elements of a lane's vector: 16 bytes of the widest store, at most 32 of the widest load.
+void choose_vector(Scene& c) {
+  int64_t most = 16, least = 16;
+  for (Val v : c.view.accesses) {
+    const Inst& inst = c.kernel.values[v];
+    if (!(inst.varies >> c.s.vector_axis & 1)) continue;
+    const int64_t size = int64_t(c.size(v));
+    least = std::min(least, size);
+    most = std::min<int64_t>(most, inst.kind == Kind::store ? 16 / size : 32 / size);
+  }
+  int64_t V = std::clamp<int64_t>(std::min(most, 16 / least), 1, 16);
+  // More live values than registers: 30 operands of 16 bytes each do not fit.
+  int64_t words = 0;
+  for (Val v : c.view.accesses)
+    if (c.kernel.values[v].kind == Kind::load && c.view.wide(v)) words += ceil_div(V * int64_t(c.size(v)), 4);
+  while (V > 1 && words > 48) V /= 2, words /= 2;
+  const int64_t extent = vector_extent(c);
+  int64_t others = 1;
+  if (!c.kernel.axes.empty())
+    for (unsigned k = 0; k < c.kernel.axes.size(); ++k)
+      if (k != c.s.vector_axis && c.kernel.axes[k].reduced == c.kernel.axes[c.s.vector_axis].reduced) others *= c.facts.extents[k];
+  const bool single = c.kernel.axes.empty() || (others == 1 && (!c.reduces || c.column || c.facts.rows == 1));
+  c.s.edges = Edges::full;
+  if (extent % V) {
+    // Vectors never cross the end of a run: either there is one run, with a short last vector, or V divides the run.
+    if (single && extent > V) c.s.edges = Edges::tail;
+    else while (V > 1 && extent % V) V /= 2;
+  }
+  c.V = unsigned(V);
+  if (!c.kernel.axes.empty()) c.s.lane[c.s.vector_axis] = uint16_t(V);
+}
+
+/// Width of the pieces each access is fetched in: what this call's address and strides allow.
+void choose_pieces(Scene& c) {
+  const unsigned axis = c.s.vector_axis;
+  for (size_t i = 0; i < c.view.accesses.size(); ++i) {
+    const Val v = c.view.accesses[i];
+    const Inst& inst = c.kernel.values[v];
+    const int64_t size = int64_t(c.size(v));
+    Access a;
+    int64_t piece = size;
+    const bool computed = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; });
+    const bool guarded = inst.map.guard != kNoVal && c.view.wide(inst.map.guard);
+    if (c.view.wide(v) && !computed && !guarded && c.facts.access[i].step[axis] == 1) {
+      piece = std::min<int64_t>(16, size * c.V);
+      auto fits = [&](int64_t p) {
+        if (c.facts.access[i].align % p) return false;
+        for (unsigned k = 0; k < c.kernel.axes.size(); ++k)
+          if (k != axis && c.facts.extents[k] > 1 && c.facts.access[i].step[k] * size % p) return false;
+        return true;
+      };
+      while (piece > size && !fits(piece)) piece /= 2;
+    }
+    a.bytes = uint8_t(piece);
+    const AxisSet all = AxisSet((1u << c.kernel.axes.size()) - 1);
+    a.streamed = inst.kind == Kind::load && c.view.wide(v) && inst.varies == all && piece >= 4 && !computed && !guarded;
+    c.s.access.push_back(a);
+  }
+}
+
+/// Loads, stores and arithmetic of a lane step.
+void measure(Scene& c) {
+  const AxisSet all = AxisSet((1u << c.kernel.axes.size()) - 1);
+  for (Val v = 0; v < c.kernel.values.size(); ++v) {
+    const Inst& inst = c.kernel.values[v];
+    const int64_t lane = c.view.wide(v) ? c.V : 1;
+    if (inst.kind == Kind::load && inst.varies == all) c.loaded += lane * int64_t(c.size(v));
+    if (inst.kind == Kind::store && (inst.varies == all || !c.reduces)) c.stored += lane * int64_t(c.size(v));
+    if (inst.kind == Kind::compute && c.view.level(v) == Level::element) c.heavy += info(inst.op).cost;
+  }
+}
+
+/// Blocks a multiprocessor holds when a thread takes about `registers`.
+uint16_t blocks_for(int threads, int64_t registers) {
+  const int64_t rounded = std::clamp<int64_t>((registers + 7) / 8 * 8, 24, 255);
+  return uint16_t(std::clamp<int64_t>(65536 / (threads * rounded), 1, std::min(16, 2048 / threads)));
+}
+
+void pointwise(Scene& c) {
+  c.s.skeleton = Template::pointwise;
+  c.s.threads = 256;
+  // 2048 threads with 16 bytes each are 32 KiB in flight and reach the copy rate; with more arithmetic fewer threads fit and each
+  // needs more in flight (gelu: 2 vectors).
+  const int64_t bytes = std::max<int64_t>(1, c.loaded ? c.loaded : c.stored);
+  const int64_t target = c.heavy > 24 ? 32 : 16;
+  int64_t U = pow2_floor(std::clamp<int64_t>(ceil_div(target, bytes), 1, 8));
+  c.s.rows_in_flight = uint16_t(U);
+  const int64_t registers = 20 + U * ceil_div(c.loaded, 4) + c.V * 2 + (c.heavy > 8 ? 14 : 0) + int64_t(c.view.accesses.size()) * 2;
+  c.s.min_blocks = blocks_for(c.s.threads, registers);
+}
+
+/// One element value that every later one can be computed from without a streamed load, and that is smaller than those loads:
+/// after x + residual rounded to bf16, the sum is kept, not its operands.
+std::vector<Val> choose_cut(const Scene& c) {
+  const AxisSet all = AxisSet((1u << c.kernel.axes.size()) - 1);
+  std::vector<Val> targets = c.view.element_stores();
+  for (size_t i = 0; i < c.view.folds(); ++i)
+    for (Val v : c.view.fold_inputs(i)) targets.push_back(v);
+  auto streams = [&](const std::vector<Val>& values) {
+    std::vector<Val> out;
+    for (Val v : values)
+      if (c.kernel.values[v].kind == Kind::load && c.kernel.values[v].varies == all) out.push_back(v);
+    return out;
+  };
+  auto element = [&](Val v) { return c.view.level(v) != Level::element; };
+  const std::vector<Val> needed = c.view.needed(targets, element);
+  const std::vector<Val> loads = streams(needed);
+  int64_t cost = 0;
+  for (Val v : loads) cost += int64_t(c.size(v));
+  if (loads.size() < 2) return loads;
+  for (Val h : needed) {
+    const Inst& inst = c.kernel.values[h];
+    if (inst.kind != Kind::compute || inst.varies != all || c.view.stages[h] != 0) continue;
+    const DType type = inst.rounds || inst.op == Op::cast ? inst.type : compute_type(inst.type);
+    if (int64_t(bytes(type)) >= cost) continue;
+    const std::vector<Val> rest = c.view.needed(targets, element, [&](Val v) { return v == h; });
+    if (streams(rest).empty()) return {h};
+  }
+  return loads;
+}
+
+void rows(Scene& c) {
+  Schedule& s = c.s;
+  s.skeleton = Template::rows;
+  const int64_t columns = c.facts.columns, rows = std::max<int64_t>(1, c.facts.rows);
+  const int64_t vectors = std::max<int64_t>(1, ceil_div(columns, c.V));
+  const std::vector<Val> cut = choose_cut(c);
+  int64_t words = 0, raw = 0;
+  for (Val v : cut) {
+    const Inst& inst = c.kernel.values[v];
+    const bool load = inst.kind == Kind::load;
+    const DType type = load ? c.kernel.operands[inst.operand].type
+                            : inst.rounds || inst.op == Op::cast ? inst.type : compute_type(inst.type);
+    words += ceil_div(int64_t(bytes(type)) * (c.view.wide(v) ? c.V : 1), 4);
+  }
+  for (Val v : c.view.accesses)
+    if (c.kernel.values[v].kind == Kind::load) raw += ceil_div(int64_t(c.size(v)) * (c.view.wide(v) ? c.V : 1), 4);
+  const int64_t kept = std::max<int64_t>(1, words), held = std::max(kept, raw);
+
+  auto steps = [&](int64_t lanes) { return ceil_div(vectors, lanes); };
+  int64_t lanes = 0;
+  if (vectors <= 32) lanes = pow2_ceil(vectors);                    // several rows a warp
+  else if (steps(32) * held <= (c.V == 1 ? 34 : 24)) lanes = 32;    // a warp a row: shuffles only
+  else {
+    for (int64_t l : {64, 128, 256, 512})
+      if (!lanes && steps(l) * held <= (l == 512 ? 16 : 8)) lanes = l;
+    if (!lanes && steps(1024) * held <= 36) lanes = 1024;
+  }
+  // Few rows: more lanes a row, as long as each still has a vector.
+  while (lanes >= 32 && lanes < 1024 && steps(lanes) > 1 && rows * lanes < int64_t(c.device.multiprocessors) * 512) lanes *= 2;
+
+  const int64_t arithmetic = c.heavy > 8 ? 16 : 4;
+  if (!lanes) {
+    s.keep = Keep::reload;
+    s.threads = 512;
+    s.lanes_per_row = 512;
+    const int64_t U = pow2_floor(std::clamp<int64_t>(ceil_div(64, std::max<int64_t>(c.loaded, 4)), 1, 8));
+    s.rows_in_flight = uint16_t(U);
+    s.min_blocks = blocks_for(s.threads, 28 + U * ceil_div(c.loaded, 4) + c.V * 3 + arithmetic);
+    return;
+  }
+  s.keep = Keep::registers;
+  s.cut = cut;
+  s.lanes_per_row = uint16_t(lanes);
+  s.steps = uint16_t(steps(lanes));
+  s.threads = uint16_t(std::max<int64_t>(128, lanes));
+  if (s.steps * lanes * c.V == columns) s.block[s.vector_axis] = uint16_t(std::min<int64_t>(columns, 65535));  // exactly one block
+  // Parameters of the columns (scale, bias) are asked for before the reductions where they fit beside the row.
+  int64_t late = 0;
+  std::vector<size_t> early;
+  for (size_t i = 0; i < c.view.accesses.size(); ++i) {
+    const Val v = c.view.accesses[i];
+    const Inst& inst = c.kernel.values[v];
+    if (inst.kind != Kind::load || c.view.level(v) != Level::element || std::count(cut.begin(), cut.end(), v)) continue;
+    if (inst.map.guard != kNoVal) continue;
+    const bool parameter = !(inst.varies & c.view.row_axes);
+    if (!parameter) continue;
+    early.push_back(i);
+    late += s.steps * ceil_div(int64_t(c.size(v)) * (c.view.wide(v) ? c.V : 1), 4);
+  }
+  const bool fits = late > 0 && late + s.steps * held <= 24;
+  if (fits)
+    for (size_t i : early) s.access[i].early = 1;
+  const int64_t registers = 26 + s.steps * held + (fits ? late : 0) + c.V * 3 + arithmetic + int64_t(c.view.accesses.size()) * 2;
+  s.min_blocks = blocks_for(s.threads, registers);
+}
+
+void column(Scene& c) {
+  Schedule& s = c.s;
+  s.skeleton = Template::column;
+  s.keep = c.kernel.sweeps.size() > 1 ? Keep::reload : Keep::none;
+  const int64_t across = std::max<int64_t>(1, ceil_div(c.facts.rows, c.V));
+  const int64_t X = std::min<int64_t>(32, pow2_ceil(across));
+  int64_t Y = std::min<int64_t>(256 / X, pow2_ceil(std::max<int64_t>(1, c.facts.columns)));
+  size_t state = 16;
+  for (size_t i = 0; i < c.view.folds(); ++i) state = std::max(state, state_layout(c.kernel, i, c.V).bytes);
+  while (Y > 1 && X * (Y / 2) * int64_t(state) > 40 * 1024) Y /= 2;
+  while (X * Y < 32) Y *= 2;
+  const int64_t U = pow2_floor(std::clamp<int64_t>(128 / std::max<int64_t>(c.loaded, 4), 1, 8));
+  s.lanes_per_row = uint16_t(X);
+  s.threads = uint16_t(X * Y);
+  s.rows_in_flight = uint16_t(U);
+  s.min_blocks = blocks_for(s.threads, 30 + U * ceil_div(c.loaded, 4) + int64_t(state) / 4 * 2 + (c.heavy > 8 ? 16 : 4));
+  const int64_t blocks = ceil_div(across, X);
+  if (c.view.folds() == 1 && c.view.element_stores().empty() && blocks < 2 * c.device.multiprocessors &&
+      c.facts.columns >= 4 * Y * U)
+    s.finish = Finish::last_block;
+}
+
+/// Few long rows: cut each into parts, so that all multiprocessors read.
+bool split(Scene& c) {
+  if (c.view.folds() != 1 || !c.view.element_stores().empty()) return false;
+  const int64_t vectors = ceil_div(c.facts.columns, c.V);
+  if (c.facts.rows >= c.device.multiprocessors || vectors < 4096) return false;
+  Schedule& s = c.s;
+  s.skeleton = Template::split;
+  s.finish = Finish::last_block;
+  s.threads = 256;
+  s.lanes_per_row = 256;
+  const int64_t U = pow2_floor(std::clamp<int64_t>(64 / std::max<int64_t>(c.loaded, 4), 1, 8));
+  s.rows_in_flight = uint16_t(U);
+  s.min_blocks = blocks_for(s.threads, 28 + U * ceil_div(c.loaded, 4) + c.V * 3 + (c.heavy > 8 ? 16 : 4));
+  return true;
+}
+
+}  // namespace
+
+Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device) {
+  const unsigned axis = kernel.axes.empty() ? 0 : choose_vector_axis(kernel, facts);
+  Scene c{kernel, facts, device, View(kernel, axis), {}};
+  c.s.vector_axis = uint8_t(axis);
+  c.reduces = kernel.has_reductions();
+  c.column = c.reduces && !(kernel.reduced_axes() >> axis & 1);
+  int64_t total = 1;
+  for (size_t k = 0; k < kernel.axes.size(); ++k) {
+    if (__builtin_mul_overflow(total, std::max<int64_t>(1, facts.extents[k]), &total)) total = INT64_MAX;
+    if (kernel.axes[k].extent.is_constant()) c.s.baked |= uint16_t(1u << k);
+  }
+  // Loops step past the end by up to a grid: half of the 32-bit range is left for that.
+  c.s.wide_index = facts.wide || total > (int64_t{1} << 30);
+  choose_vector(c);
+  choose_pieces(c);
+  measure(c);
+  if (!c.reduces) pointwise(c);
+  else if (c.column) column(c);
+  else if (!split(c)) rows(c);
+  return c.s;
+}
+
+std::optional<Schedule> relieve(const Schedule& schedule) {
+  if (schedule.min_blocks <= 1) return std::nullopt;
+  Schedule out = schedule;
+  out.min_blocks = uint16_t(std::max(1, schedule.min_blocks * 2 / 3));
+  return out;
+}
+
+Launch launch(const Kernel& kernel, const Schedule& s, const Facts& facts, const Device& device) {
+  Launch out;
+  out.block = s.threads;
+  if (facts.rows == 0) {
+    out.empty = true;
+    return out;
+  }
+  const int64_t V = kernel.axes.empty() ? 1 : std::max<int64_t>(1, s.lane[s.vector_axis]);
+  const int64_t kMost = 0x7fffffff;
+  auto parts = [&](int64_t wanted, int64_t at_most) { return std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, at_most)); };
+  size_t state = 0;
+  if (s.finish == Finish::last_block) {
+    const unsigned lanes = s.skeleton == Template::column ? unsigned(V) : 1;
+    state = state_layout(kernel, 0, lanes).bytes;
+  }
+  int64_t blocks = 1, splits = 1;
+  const int64_t resident = int64_t(device.multiprocessors) * std::max<int>(1, s.min_blocks);
+  switch (s.skeleton) {
+    case Template::pointwise: blocks = ceil_div(facts.rows, int64_t(s.threads) * V * s.rows_in_flight); break;
+    case Template::rows: blocks = s.steps ? ceil_div(facts.rows, s.threads / s.lanes_per_row) : facts.rows; break;
+    case Template::column: {
+      blocks = ceil_div(facts.rows, int64_t(s.lanes_per_row) * V);
+      const int64_t positions = int64_t(s.threads / s.lanes_per_row) * s.rows_in_flight;
+      if (s.finish == Finish::last_block) splits = parts(2 * resident / blocks, facts.columns / positions / 2);
+      out.state_bytes = uint64_t(blocks * splits * s.lanes_per_row) * state;
+      break;
+    }
+    case Template::split: {
+      blocks = facts.rows;
+      splits = parts(2 * resident / blocks, ceil_div(facts.columns, V) / (int64_t(s.threads) * s.rows_in_flight));
+      out.state_bytes = uint64_t(blocks * splits) * state;
+      break;
+    }
+    case Template::transpose: case Template::ring: case Template::scan: case Template::cpu_flat: case Template::cpu_rows:
+    case Template::cpu_column: case Template::cpu_tile: break;
+  }
+  splits = std::min<int64_t>(splits, 65535);
+  out.splits = uint32_t(splits);
+  out.grid[0] = uint32_t(std::clamp<int64_t>(blocks, 1, kMost));
+  out.grid[1] = uint32_t(splits);
+  if (s.finish == Finish::last_block) out.counters = out.grid[0];
+  if (s.finish != Finish::last_block) out.state_bytes = 0;
+  // Streamed lines that stay leave room for the stores: it pays where the call is much larger than the L2.
+  out.policy = facts.footprint >= 4 * device.l2_bytes;
+  return out;
+}
+
+}  // namespace fusec::cuda

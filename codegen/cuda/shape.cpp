@@ -1,0 +1,69 @@
+#include "codegen/cuda/shape.h"
+
+#include <algorithm>
+
+namespace fusec::cuda {
+
+View::View(const Kernel& k, unsigned axis) : kernel(k), vector_axis(axis), stages(k.stages()) {
+  row_axes = k.has_reductions() ? k.kept_axes() : 0;
+  access_of.assign(k.values.size(), ~0u);
+  for (Val v = 0; v < k.values.size(); ++v) {
+    if (k.values[v].kind != Kind::load && k.values[v].kind != Kind::store) continue;
+    access_of[v] = static_cast<uint32_t>(accesses.size());
+    accesses.push_back(v);
+  }
+}
+
+Level View::level(Val v) const {
+  const Inst& inst = kernel.values[v];
+  if (inst.kind == Kind::constant) return Level::constant;
+  return inst.varies & ~row_axes ? Level::element : Level::row;
+}
+
+std::vector<unsigned> View::space(bool reduced) const {
+  std::vector<unsigned> out;
+  for (unsigned k = 0; k < kernel.axes.size(); ++k)
+    if (kernel.axes[k].reduced == reduced && k != vector_axis) out.push_back(k);
+  if (vector_axis < kernel.axes.size() && kernel.axes[vector_axis].reduced == reduced) out.push_back(vector_axis);
+  return out;
+}
+
+std::vector<Val> View::fold_inputs(size_t sweep) const {
+  std::vector<Val> out;
+  for (uint16_t r : kernel.sweeps[sweep].reductions)
+    for (Val v : kernel.reductions[r].inputs) out.push_back(v);
+  return out;
+}
+
+std::vector<Val> View::element_stores() const {
+  std::vector<Val> out;
+  for (const Sweep& sweep : kernel.sweeps) out.insert(out.end(), sweep.stores.begin(), sweep.stores.end());
+  if (!kernel.has_reductions()) out.insert(out.end(), kernel.row_stores.begin(), kernel.row_stores.end());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<Val> View::row_stores() const {
+  if (!kernel.has_reductions()) return {};
+  return kernel.row_stores;
+}
+
+size_t View::folds() const {
+  size_t n = 0;
+  for (size_t i = 0; i < kernel.sweeps.size(); ++i)
+    if (!kernel.sweeps[i].reductions.empty()) n = i + 1;
+  return n;
+}
+
+std::optional<Dim> step(const Kernel& kernel, const Inst& access, unsigned axis) {
+  const Operand& operand = kernel.operands[access.operand];
+  for (size_t b = 0; b < access.map.at.size(); ++b) {
+    const Dim& factor = access.map.at[b].factor[axis];
+    if (factor.is(0)) continue;
+    if (b + 1 == access.map.at.size() && operand.unit) return factor;
+    return std::nullopt;
+  }
+  return Dim(0);
+}
+
+}  // namespace fusec::cuda

@@ -1,0 +1,72 @@
+#pragma once
+// What the emitter and the schedule both read off a kernel: accesses, spaces of axes, steps, levels of values.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/schedule.h"
+
+namespace fusec::cuda {
+
+/// Where a value lives: known in the text, once a row (for pointwise: once a call), or for every lane step.
+enum class Level : uint8_t { constant, row, element };
+
+/// A kernel seen through a vector axis and a template.
+struct View {
+  const Kernel& kernel;
+  unsigned vector_axis = 0;
+  AxisSet row_axes = 0;             // axes whose values are computed once a row
+  std::vector<uint32_t> access_of;  // value → number of its load or store; ~0u for others
+  std::vector<Val> accesses;        // number → value
+  std::vector<uint16_t> stages;
+
+  explicit View(const Kernel& kernel, unsigned vector_axis = 0);
+
+  Level level(Val v) const;
+  bool wide(Val v) const { return kernel.values[v].kind != Kind::constant && (kernel.values[v].varies >> vector_axis & 1); }
+  /// Axes of the kept or reduced space, outermost first, the vector axis last where it belongs to the space.
+  std::vector<unsigned> space(bool reduced) const;
+  /// Everything `targets` need, ascending; walks args, guards and extras. Values for which `stop` holds are left out; what only a
+  /// `leaf` needs is left out too.
+  template <class Stop, class Leaf> std::vector<Val> needed(const std::vector<Val>& targets, Stop stop, Leaf leaf) const;
+  template <class Stop> std::vector<Val> needed(const std::vector<Val>& targets, Stop stop) const {
+    return needed(targets, stop, [](Val) { return false; });
+  }
+  /// Element values a fold sweep works on: inputs of its reductions.
+  std::vector<Val> fold_inputs(size_t sweep) const;
+  /// All stores of the sweeps that vary along a lane's steps (for pointwise: all stores), and the others.
+  std::vector<Val> element_stores() const, row_stores() const;
+  size_t folds() const;             // sweeps that reduce
+};
+
+/// Elements an access moves for one step of an axis: 0, a Dim, or (nullopt) a stride that only the call knows.
+std::optional<Dim> step(const Kernel& kernel, const Inst& access, unsigned axis);
+
+/// Calls `f` with every value that `inst` reads: arguments, extras, guard.
+template <class F> void each_operand(const Inst& inst, F f) {
+  for (Val v : inst.args) f(v);
+  for (Val v : inst.map.extra)
+    if (v != kNoVal) f(v);
+  if (inst.map.guard != kNoVal) f(inst.map.guard);
+}
+
+template <class Stop, class Leaf>
+std::vector<Val> View::needed(const std::vector<Val>& targets, Stop stop, Leaf leaf) const {
+  std::vector<char> seen(kernel.values.size(), 0);
+  std::vector<Val> stack = targets, out;
+  while (!stack.empty()) {
+    const Val v = stack.back();
+    stack.pop_back();
+    if (seen[v] || stop(v)) continue;
+    seen[v] = 1;
+    if (leaf(v)) continue;
+    each_operand(kernel.values[v], [&](Val w) { stack.push_back(w); });
+    // A reduction's result is a row value: its inputs belong to an earlier sweep.
+  }
+  for (Val v = 0; v < seen.size(); ++v)
+    if (seen[v]) out.push_back(v);
+  return out;
+}
+
+}  // namespace fusec::cuda

@@ -1,0 +1,233 @@
+// Each reducer is a row: its fields, its zero, how elements fold and how two states merge. Order never depends on who asks.
+// Online softmax states after Milakov & Gimelshein (arXiv:1805.02867); mean and squared deviations after Chan, Golub & LeVeque
+// (Algorithms for computing the sample variance, 1983).
+
+#include "codegen/cuda/states.h"
+
+#include "codegen/cuda/words.h"
+
+namespace fusec::cuda {
+namespace {
+
+std::string n(size_t i) { return std::to_string(i); }
+bool is_arg(Op op) { return op == Op::argmax || op == Op::argmin; }
+
+struct Reducer {
+  Op op;
+  const char* function;  // of two values
+  const char* tree;
+  const char* zero;      // of type T
+};
+const Reducer kReducers[] = {
+    {Op::sum, "fusec_add", "tree_add", "(T)0"},          {Op::prod, "fusec_mul", "tree_mul", "(T)1"},
+    {Op::reduce_min, "fusec_min", "tree_min", "highest<T>()"}, {Op::reduce_max, "fusec_max", "tree_max", "lowest<T>()"},
+    {Op::any, "fusec_or", "tree_or", "(T)0"},            {Op::all, "fusec_and", "tree_and", "(T)1"},
+};
+const Reducer& reducer(Op op) {
+  for (const Reducer& r : kReducers)
+    if (r.op == op) return r;
+  return kReducers[0];
+}
+
+std::string with_type(std::string text, const std::string& type) {
+  for (size_t at; (at = text.find('T')) != std::string::npos;) text.replace(at, 1, type);
+  return text;
+}
+
+std::string zero_of(const Reduction& r) { return with_type(reducer(r.op).zero, c_type(compute_type(r.accumulate))); }
+std::string beats(const Reduction& r) {
+  return std::string("beats<") + (r.op == Op::argmax ? "true, " : "false, ") + (r.last ? "true>" : "false>");
+}
+
+}  // namespace
+
+StateLayout state_layout(const Kernel& kernel, size_t sweep, unsigned lanes) {
+  StateLayout out;
+  out.lanes = lanes;
+  for (uint16_t j : kernel.sweeps[sweep].reductions) {
+    const Reduction& r = kernel.reductions[j];
+    const DType type = compute_type(r.accumulate);
+    if (r.fold == Fold::op && is_arg(r.op)) {
+      out.fields.push_back({DType::i64, "i" + n(j)});
+      out.fields.push_back({compute_type(kernel.values[r.inputs[0]].type), "q" + n(j)});
+    } else if (r.fold == Fold::op) {
+      out.fields.push_back({type, "q" + n(j)});
+    } else if (r.fold == Fold::online) {
+      out.fields.push_back({type, "m" + n(j)});
+      out.fields.push_back({type, "s" + n(j)});
+    } else {
+      out.fields.push_back({type, "n" + n(j)});
+      out.fields.push_back({type, "m" + n(j)});
+      out.fields.push_back({type, "s" + n(j)});
+    }
+  }
+  // Wide fields first: no holes that a copy would read uninitialised.
+  std::stable_sort(out.fields.begin(), out.fields.end(),
+                   [](const auto& a, const auto& b) { return bytes(a.type) > bytes(b.type); });
+  size_t size = 0;
+  for (const auto& f : out.fields) size += bytes(f.type) * lanes;
+  out.bytes = std::max<size_t>(8, (size + 7) / 8 * 8);
+  return out;
+}
+
+std::string state_text(Writer& w, size_t sweep, const StateLayout& layout) {
+  const Kernel& kernel = w.kernel();
+  const bool many = layout.lanes > 1;
+  const std::string x = many ? "[e]" : "", self = "AccOf<" + n(sweep) + ">";
+  const std::string loop = many ? "    _Pragma(\"unroll\") for (int e = 0; e < " + n(layout.lanes) + "; ++e) {\n" : "";
+  const std::string end = many ? "    }\n" : "";
+  std::string members, zero, merge, peer, fresh, put, get;
+  bool commutes = true;
+  for (const auto& f : layout.fields) {
+    members += "  " + c_type(f.type) + " " + f.name + (many ? "[" + n(layout.lanes) + "]" : "") + ";\n";
+    peer += "    out." + f.name + x + " = ::peer(" + f.name + x + ", mask);\n";
+    put += "    to->" + f.name + x + " = " + f.name + x + ";\n";
+    get += "    " + f.name + x + " = from->" + f.name + x + ";\n";
+    fresh += "    " + f.name + x + " = *(const volatile " + c_type(f.type) + "*)&from->" + f.name + x + ";\n";
+  }
+  for (uint16_t j : kernel.sweeps[sweep].reductions) {
+    const Reduction& r = kernel.reductions[j];
+    const DType type = compute_type(r.accumulate);
+    const std::string t = c_type(type), q = "q" + n(j) + x, i = "i" + n(j) + x, m = "m" + n(j) + x, s = "s" + n(j) + x, c = "n" + n(j) + x;
+    if (r.fold == Fold::op && is_arg(r.op)) {
+      const std::string value = c_type(compute_type(kernel.values[r.inputs[0]].type));
+      zero += "    " + q + " = " + (r.op == Op::argmax ? "lowest<" : "highest<") + value + ">();\n";
+      zero += "    " + i + " = " + (r.last ? "-1" : "highest<i64>()") + ";\n";
+      merge += "    if (" + beats(r) + "(o." + q + ", o." + i + ", " + q + ", " + i + ")) { " + q + " = o." + q + "; " + i + " = o." + i + "; }\n";
+    } else if (r.fold == Fold::op) {
+      zero += "    " + q + " = " + zero_of(r) + ";\n";
+      merge += "    " + q + " = " + reducer(r.op).function + "(" + q + ", o." + q + ");\n";
+    } else if (r.fold == Fold::online) {
+      w.formulas.insert({Op::exp, type});
+      const std::string exp = formula_name(Op::exp, type);
+      commutes = false;
+      zero += "    " + m + " = lowest<" + t + ">();\n    " + s + " = (" + t + ")0;\n";
+      merge += "    {\n      const " + t + " top = fusec_max(" + m + ", o." + m + ");\n";
+      merge += "      const " + t + " f = " + m + " == top ? (" + t + ")1 : " + exp + "(" + m + " - top), g = o." + m + " == top ? (" + t +
+               ")1 : " + exp + "(o." + m + " - top);\n";
+      merge += "      " + s + " = " + s + " * f + o." + s + " * g;\n      " + m + " = top;\n    }\n";
+    } else {
+      commutes = false;
+      zero += "    " + c + " = (" + t + ")0;\n    " + m + " = (" + t + ")0;\n    " + s + " = (" + t + ")0;\n";
+      // A side without elements leaves the other as it is: 0 / 0 never enters.
+      merge += "    if (" + c + " == (" + t + ")0) {\n      " + c + " = o." + c + "; " + m + " = o." + m + "; " + s + " = o." + s +
+               ";\n    } else if (o." + c + " != (" + t + ")0) {\n      const " + t + " count = " + c + " + o." + c + ", d = o." + m +
+               " - " + m + ", f = o." + c + " / count;\n      " + s + " = (" + s + " + o." + s + ") + (d * d) * (" + c + " * f);\n      " + m +
+               " = " + m + " + d * f;\n      " + c + " = count;\n    }\n";
+    }
+  }
+  std::string out = "template <> struct __align__(8) " + self + " {\n" + members;
+  out += std::string("  static constexpr bool kCommutes = ") + (commutes ? "true" : "false") + ";\n";
+  const std::string inl = "  __device__ __forceinline__ ";
+  out += inl + "void zero() {\n" + loop + zero + end + "  }\n";
+  out += inl + "void merge(const AccOf& o) {\n" + loop + merge + end + "  }\n";
+  out += inl + "AccOf peer(int mask) const {\n    AccOf out;\n" + loop + peer + end + "    return out;\n  }\n";
+  // Field by field: holes of the struct are never read.
+  out += inl + "void put(AccOf* to) const {\n" + loop + put + end + "  }\n";
+  out += inl + "void get(const AccOf* from) {\n" + loop + get + end + "  }\n";
+  out += inl + "void fresh(const AccOf* from) {\n" + loop + fresh + end + "  }\n};\n";
+  return out;
+}
+
+void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
+  const Kernel& kernel = w.kernel();
+  const bool many = layout.lanes > 1, tail = w.schedule.edges != Edges::full && w.V > 1;
+  const std::string x = many ? "[e]" : "";
+  body.close_loop();
+  for (uint16_t j : kernel.sweeps[sweep].reductions) {
+    const Reduction& r = kernel.reductions[j];
+    const DType type = compute_type(r.accumulate), from = kernel.values[r.inputs[0]].type;
+    const std::string t = c_type(type), id = n(j), q = "acc.q" + id + x, i = "acc.i" + id + x;
+    const std::string m = "acc.m" + id + x, s = "acc.s" + id + x, c = "acc.n" + id + x;
+    const std::string exp = formula_name(Op::exp, type);
+    const std::string f = "f" + id, V = n(w.V);
+    if (r.fold == Fold::op && is_arg(r.op)) {
+      body.open_loop();
+      const std::string value = body.at(r.inputs[0]), index = body.at(r.inputs[1]);
+      body.line(std::string(tail && !many ? "if (e < n && " : "if (") + beats(r) + "(" + value + ", (i64)" + index + ", " + q + ", " + i + ")) { " + q + " = " + value +
+                "; " + i + " = " + index + "; }");
+      body.close_loop();
+      continue;
+    }
+    const std::string value = cast(from, r.accumulate, body.at(r.inputs[0]));
+    if (many) {
+      body.open_loop();
+      if (r.fold == Fold::op) {
+        body.line(q + " = " + reducer(r.op).function + "(" + q + ", " + value + ");");
+      } else if (r.fold == Fold::online) {
+        body.line("{");
+        body.line("  const " + t + " x = " + value + ", top = fusec_max(" + m + ", x);");
+        body.line("  " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + exp + "(" + m + " - top)) + (x == top ? (" + t + ")1 : " + exp + "(x - top));");
+        body.line("  " + m + " = top;");
+        body.line("}");
+      } else {
+        body.line("{");
+        body.line("  const " + t + " x = " + value + ", count = " + c + " + (" + t + ")1, d = x - " + m + ";");
+        body.line("  " + m + " = " + m + " + d / count;");
+        body.line("  " + s + " = " + s + " + d * (x - " + m + ");");
+        body.line("  " + c + " = count;");
+        body.line("}");
+      }
+      body.close_loop();
+      continue;
+    }
+    // The lane's vector, with the identity from `n` on, goes through a pairwise tree.
+    body.line(t + " " + f + "[" + V + "];");
+    body.open_loop();
+    const std::string zero = r.fold == Fold::op ? zero_of(r) : r.fold == Fold::online ? "lowest<" + t + ">()" : "(" + t + ")0";
+    body.line(f + "[e] = " + (tail ? "e < n ? " + value + " : " + zero : value) + ";");
+    body.close_loop();
+    if (r.fold == Fold::op) {
+      body.line(q + " = " + reducer(r.op).function + "(" + q + ", " + reducer(r.op).tree + "(" + f + "));");
+    } else if (r.fold == Fold::online) {
+      body.line("{");
+      body.line("  const " + t + " top = fusec_max(" + m + ", tree_max(" + f + "));");
+      body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) " + f + "[e] = " + (tail ? "e >= n ? (" + t + ")0 : " : "") + f +
+                "[e] == top ? (" + t + ")1 : " + exp + "(" + f + "[e] - top);");
+      body.line("  " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + exp + "(" + m + " - top)) + tree_add(" + f + ");");
+      body.line("  " + m + " = top;");
+      body.line("}");
+    } else {
+      const std::string count = tail ? "(" + t + ")n" : "(" + t + ")" + V;
+      body.line("{");
+      body.line("  AccOf<" + n(sweep) + "> o;");
+      body.line("  o.zero();");
+      body.line("  o.n" + id + " = " + count + ";");
+      body.line("  o.m" + id + " = tree_add(" + f + ") / " + count + ";");
+      body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) {");
+      body.line("    const " + t + " d = " + f + "[e] - o.m" + id + ";");
+      body.line("    " + f + "[e] = " + (tail ? "e < n ? d * d : (" + t + ")0;" : "d * d;"));
+      body.line("  }");
+      body.line("  o.s" + id + " = tree_add(" + f + ");");
+      // merge() would touch the other reductions of the sweep too: they are at their identities, but online's is not free.
+      body.line("  acc.merge(o);");
+      body.line("}");
+    }
+  }
+}
+
+std::string result_text(const Kernel& kernel, const Inst& result, const StateLayout& layout) {
+  const Reduction& r = kernel.reductions[result.reduction];
+  const std::string id = n(result.reduction), x = layout.lanes > 1 ? "[e]" : "";
+  if (r.fold == Fold::op && is_arg(r.op)) return cast(DType::i64, result.type, "acc.i" + id + x);
+  const DType from = compute_type(r.accumulate);
+  std::string value;
+  if (r.fold == Fold::op) {
+    value = "acc.q" + id + x;
+  } else if (r.fold == Fold::online) {
+    // Of two sweeps, exp(x - max) is NaN where max is an infinity; of nothing the sum is 0.
+    value = result.index == 0 ? "acc.m" + id + x
+                              : "(acc.s" + id + x + " != (" + c_type(from) + ")0 && fusec_is_inf(acc.m" + id + x + ") ? acc.m" + id + x +
+                                    " - acc.m" + id + x + " : acc.s" + id + x + ")";
+  } else {
+    value = result.index == 0 ? "acc.m" + id + x : "acc.s" + id + x;
+  }
+  // Running values of narrow types are f32; the result is rounded where the kernel says so.
+  if (is_narrow(result.type)) {
+    if (from != DType::f32) return cast(from, result.type, value);
+    return result.rounds ? round(result.type, value) : value;
+  }
+  return cast(from, result.type, value);
+}
+
+}  // namespace fusec::cuda

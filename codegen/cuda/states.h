@@ -1,0 +1,29 @@
+#pragma once
+// Running states of the reductions of one sweep: `struct AccOf<S>` with zero, merge (lower, upper), peer and fresh, and the
+// statements that fold a lane's vector into it and read results from it.
+
+#include "codegen/cuda/body.h"
+
+namespace fusec::cuda {
+
+/// Field types and sizes of a sweep's state. `lanes` = 1 when a lane's vector folds into one state (the vector axis is reduced),
+/// V when every element has its own.
+struct StateLayout {
+  struct Field {
+    DType type;
+    std::string name;
+  };
+  std::vector<Field> fields;
+  unsigned lanes = 1;
+  size_t bytes = 8;  // of the struct, aligned to 8
+};
+StateLayout state_layout(const Kernel& kernel, size_t sweep, unsigned lanes);
+
+/// The struct, at namespace scope. Uses formulas of the writer.
+std::string state_text(Writer& writer, size_t sweep, const StateLayout& layout);
+/// Statements that fold the inputs (at hand in `body`) into `acc`; elements from `n` on are left out.
+void fold_text(Writer& writer, Body& body, size_t sweep, const StateLayout& layout);
+/// Expression of result `index` of a reduction from `acc`, in compute_type(type of the result); "[e]" where lanes > 1.
+std::string result_text(const Kernel& kernel, const Inst& result, const StateLayout& layout);
+
+}  // namespace fusec::cuda

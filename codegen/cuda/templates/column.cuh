@@ -1,0 +1,121 @@
+// Column: the kept axis is the contiguous one. X lanes lie along it, each with V columns and V running states; Y threads of a
+// column walk the reduced positions, U rows in flight; the Y states meet in shared memory in a fixed order. With Split the rows
+// are also cut over blockIdx.y: partial states go to memory and the last block of a column merges them in order.
+template <class K, int X, int Y, class A> D void merge_column(A& acc, char* scratch) {
+  // Neighbours first, upper into lower, so that each merge is (lower, upper). All threads leave with the result.
+  A* at = (A*)scratch;
+#pragma unroll
+  for (int w = 1; w < Y; w *= 2) {
+    const int x = threadIdx.x % X, y = threadIdx.x / X;
+    __syncthreads();
+    if (y % (2 * w) == w) acc.put(at + (y / (2 * w) * X + x));
+    __syncthreads();
+    if (y % (2 * w) == 0) {
+      A upper;
+      upper.get(at + (y / (2 * w) * X + x));
+      acc.merge(upper);
+    }
+  }
+  if constexpr (Y > 1) {
+    const int x = threadIdx.x % X, y = threadIdx.x / X;
+    __syncthreads();
+    if (y == 0) acc.put(at + x);
+    __syncthreads();
+    acc.get(at + x);
+  }
+}
+
+template <int S, class K, int Y, int U, class F>
+D void each_position(const typename K::Args& a, typename K::At& t, int n, int y, typename K::Ix begin, typename K::Ix end, u64 policy,
+                     const typename K::Row& row, F f) {
+  typedef typename K::Ix Ix;
+  Ix e = begin + y;
+#pragma unroll 1
+  for (; e + (U - 1) * Y < end; e += U * Y) {
+    typename K::template Raw<S> raw[U];
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      K::element_at(a, e + u * Y, t);
+      K::load(Int<S>(), a, t, n, policy, row, raw[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      K::element_at(a, e + u * Y, t);
+      f(t, raw[u]);
+    }
+  }
+#pragma unroll 1
+  for (; e < end; e += Y) {
+    typename K::template Raw<S> raw;
+    K::element_at(a, e, t);
+    K::load(Int<S>(), a, t, n, policy, row, raw);
+    f(t, raw);
+  }
+}
+
+template <int S, class K, int X, int Y, int U, bool Split> struct Column {
+  typedef typename K::Ix Ix;
+  static __device__ __forceinline__ bool sweep(const typename K::Args& a, typename K::At& t, int n, Ix base, Ix columns, u64 policy,
+                                               typename K::Row& row, char* scratch) {
+    if constexpr (S < K::Folds) {
+      typedef typename K::template Acc<S> Acc;
+      const int x = threadIdx.x % X, y = threadIdx.x / X;
+      Acc acc;
+      acc.zero();
+      Ix begin = 0, end = columns;
+      if constexpr (Split) {
+        const Ix part = (columns + (Ix)gridDim.y - 1) / (Ix)gridDim.y;
+        begin = part * (Ix)blockIdx.y;
+        end = begin + part < columns ? begin + part : columns;
+      }
+      if (n > 0)
+        each_position<S, K, Y, U>(a, t, n, y, begin, end, policy, row, [&](const typename K::At& at, const typename K::template Raw<S>& raw) {
+          K::fold(Int<S>(), a, at, n, raw, row, acc);
+        });
+      merge_column<K, X, Y>(acc, scratch);
+      if constexpr (Split) {
+        // states[column block][split][x]
+        const Ix block = base / (X * K::V);
+        Acc* states = (Acc*)K::states(a) + (u64)block * gridDim.y * X;
+        if (y == 0) acc.put(states + ((u64)blockIdx.y * X + x));
+        if (!last_block(K::counters(a) + block, gridDim.y)) return false;
+        acc.zero();
+#pragma unroll 1
+        for (u32 s = y; s < gridDim.y; s += Y) {
+          Acc part;
+          part.fresh(states + (u64)s * X + x);
+          acc.merge(part);
+        }
+        merge_column<K, X, Y>(acc, scratch);
+      }
+      K::finish(Int<S>(), a, t, n, acc, row);
+      return Column<S + 1, K, X, Y, U, Split>::sweep(a, t, n, base, columns, policy, row, scratch);
+    }
+    return true;
+  }
+};
+
+template <class K, int X, int Y, int U, bool Split> D void column(const typename K::Args& a) {
+  typedef typename K::Ix Ix;
+  __shared__ __align__(16) char scratch[Y > 1 ? X * (Y / 2) * K::AccBytes : 16];
+  const u64 policy = K::policy(a);
+  const Ix rows = K::rows(a), columns = K::columns(a);
+  const int x = threadIdx.x % X, y = threadIdx.x / X;
+  for (Ix base = (Ix)blockIdx.x * (X * K::V); base < rows; base += (Ix)gridDim.x * (X * K::V)) {
+    const Ix r = base + x * K::V, left = rows - r;
+    const int n = left >= K::V ? K::V : left > 0 ? (int)left : 0;  // 0: a lane without columns
+    typename K::At t{};
+    typename K::Row row;
+    K::row_at(a, n ? r : 0, t);
+    K::row(a, t, n, row);
+    if (!Column<0, K, X, Y, U, Split>::sweep(a, t, n, base, columns, policy, row, scratch)) continue;
+    if constexpr (K::Stores) {
+      if (n > 0)
+        each_position<K::Folds, K, Y, U>(a, t, n, y, 0, columns, policy, row,
+                                         [&](const typename K::At& at, const typename K::template Raw<K::Folds>& raw) {
+                                           K::store(a, at, n, raw, row);
+                                         });
+    }
+    if (y == 0 && n > 0) K::row_store(a, t, n, row);
+  }
+}

@@ -1,0 +1,119 @@
+// Rows: Lanes lanes share a row, several rows a warp (Lanes < 32), a warp, or the warps of a block (Lanes = Threads). `held`: the
+// row stays on chip, Steps vectors a lane, as the packed words of the cut. `looped`: longer rows are read again for every sweep.
+
+// Sweeps S and later over a held row: fold every step, merge the lanes, finish the row's values.
+template <int S, class K, int Lanes, int Steps, int Threads> struct Held {
+  typedef typename K::Ix Ix;
+  static __device__ __forceinline__ void sweep(const typename K::Args& a, typename K::At& t, int lane, Ix columns,
+                                               typename K::Keep (&keep)[Steps], typename K::Row& row, char* scratch, int& turn) {
+    if constexpr (S < K::Folds) {
+      typename K::template Acc<S> acc;
+      acc.zero();
+#pragma unroll
+      for (int s = 0; s < Steps; ++s) {
+        const Ix e = (Ix)(s * Lanes + lane) * K::V, left = columns - e;
+        if (K::Exact || left > 0) {
+          K::element_at(a, e, t);
+          if constexpr (S > 0) K::hide(a, keep[s]);
+          K::fold(Int<S>(), a, t, K::Full || left >= K::V ? K::V : (int)left, keep[s], row, acc);
+        }
+      }
+      merge_lanes<Lanes, Threads>(acc, scratch, turn);
+      K::finish(Int<S>(), a, t, K::V, acc, row);
+      Held<S + 1, K, Lanes, Steps, Threads>::sweep(a, t, lane, columns, keep, row, scratch, turn);
+    }
+  }
+};
+
+template <class K, int Lanes, int Steps, int Threads> D void rows_held(const typename K::Args& a) {
+  typedef typename K::Ix Ix;
+  constexpr int kRows = Threads / Lanes;
+  __shared__ __align__(16) char scratch[Lanes > 32 ? 2 * (Threads / 32) * K::AccBytes : 16];
+  int turn = 0;
+  const u64 policy = K::policy(a);
+  const Ix rows = K::rows(a), columns = K::columns(a);
+  const int lane = threadIdx.x % Lanes;
+  for (Ix base = (Ix)blockIdx.x * kRows; base < rows; base += (Ix)gridDim.x * kRows) {
+    // Lanes without a row of their own repeat the last one and store nothing: barriers and shuffles need everybody.
+    const Ix own = base + (Ix)(threadIdx.x / Lanes);
+    const bool live = kRows == 1 || own < rows;
+    typename K::At t{};
+    K::row_at(a, live ? own : rows - 1, t);
+    typename K::Keep keep[Steps];
+    typename K::Late late[Steps];
+    typename K::Row row;
+    K::row(a, t, K::V, row);
+    {
+      typename K::template Raw<0> raw[Steps];
+#pragma unroll
+      for (int s = 0; s < Steps; ++s) {
+        const Ix e = (Ix)(s * Lanes + lane) * K::V, left = columns - e;
+        if (K::Exact || left > 0) {
+          K::element_at(a, e, t);
+          K::load(Int<0>(), a, t, K::Full || left >= K::V ? K::V : (int)left, policy, row, raw[s]);
+        }
+      }
+#pragma unroll
+      for (int s = 0; s < Steps; ++s) {
+        const Ix e = (Ix)(s * Lanes + lane) * K::V, left = columns - e;
+        if (K::Exact || left > 0) {
+          K::element_at(a, e, t);
+          K::early(a, t, K::Full || left >= K::V ? K::V : (int)left, row, late[s]);
+          K::cut(a, t, raw[s], row, keep[s]);
+        }
+      }
+    }
+    Held<0, K, Lanes, Steps, Threads>::sweep(a, t, lane, columns, keep, row, scratch, turn);
+    if constexpr (K::Stores) {
+#pragma unroll
+      for (int s = 0; s < Steps; ++s) {
+        const Ix e = (Ix)(s * Lanes + lane) * K::V, left = columns - e;
+        if ((K::Exact || left > 0) && live) {
+          K::element_at(a, e, t);
+          if constexpr (K::Folds > 0) K::hide(a, keep[s]);
+          K::store(a, t, K::Full || left >= K::V ? K::V : (int)left, keep[s], late[s], row);
+        }
+      }
+    }
+    if (live && lane == 0) K::row_store(a, t, 1, row);
+  }
+}
+
+template <int S, class K, int Threads, int U> struct Looped {
+  typedef typename K::Ix Ix;
+  static __device__ __forceinline__ void sweep(const typename K::Args& a, typename K::At& t, Ix columns, u64 policy,
+                                               typename K::Row& row, char* scratch, int& turn) {
+    if constexpr (S < K::Folds) {
+      typename K::template Acc<S> acc;
+      acc.zero();
+      each_vector<S, K, Threads, U>(a, t, 0, columns, policy, row, [&](const typename K::At& at, int n, const typename K::template Raw<S>& raw) {
+        K::fold(Int<S>(), a, at, n, raw, row, acc);
+      });
+      merge_lanes<Threads, Threads>(acc, scratch, turn);
+      K::finish(Int<S>(), a, t, K::V, acc, row);
+      Looped<S + 1, K, Threads, U>::sweep(a, t, columns, policy, row, scratch, turn);
+    }
+  }
+};
+
+template <class K, int Threads, int U> D void rows_looped(const typename K::Args& a) {
+  typedef typename K::Ix Ix;
+  __shared__ __align__(16) char scratch[2 * (Threads / 32) * K::AccBytes];
+  int turn = 0;
+  const u64 policy = K::policy(a);
+  const Ix rows = K::rows(a), columns = K::columns(a);
+  for (Ix r = blockIdx.x; r < rows; r += gridDim.x) {
+    typename K::At t{};
+    typename K::Row row;
+    K::row_at(a, r, t);
+    K::row(a, t, K::V, row);
+    Looped<0, K, Threads, U>::sweep(a, t, columns, policy, row, scratch, turn);
+    if constexpr (K::Stores) {
+      each_vector<K::Folds, K, Threads, U>(a, t, 0, columns, policy, row,
+                                           [&](const typename K::At& at, int n, const typename K::template Raw<K::Folds>& raw) {
+                                             K::store(a, at, n, raw, row);
+                                           });
+    }
+    if (threadIdx.x == 0) K::row_store(a, t, 1, row);
+  }
+}

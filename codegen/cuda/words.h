@@ -1,0 +1,38 @@
+#pragma once
+// Small pieces of CUDA text: types, literals, cells, conversions. A value is written in its compute type.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fusec/op.h"
+#include "fusec/type.h"
+
+namespace fusec::cuda {
+
+/// "f32", "i64", "bool": the C type of a compute type.
+std::string c_type(DType compute);
+/// Type of an element's bits in memory: u8, u16, u32 or u64 by size.
+std::string bits_type(DType storage);
+/// A constant from its bits, of a compute type. Hex digits only.
+std::string literal(DType compute, uint64_t bits);
+/// `bits` of a double rounded to a compute type that is a float.
+uint64_t float_bits(DType compute, double value);
+bool is_narrow(DType type);  // f16, bf16, f8: computed in f32
+
+/// The cell of an exact primitive with its arguments put in.
+std::string cell(Op op, const std::vector<std::string>& args);
+/// x of `from` as a value of `to`; both any dtype, x in compute_type(from), the result in compute_type(to).
+std::string cast(DType from, DType to, const std::string& x);
+std::string bitcast(DType from, DType to, const std::string& x);
+/// x, an f32, rounded to a narrow type.
+std::string round(DType type, const std::string& x);
+/// Statements between words and values: words → array x, array x → words.
+std::string unpack(DType storage, const std::string& words, const std::string& x);
+std::string pack(DType storage, const std::string& words, const std::string& x);
+
+/// `static` function of a formula, and its name.
+std::string formula_name(Op op, DType compute);
+std::string formula_text(Op op, DType compute);
+
+}  // namespace fusec::cuda

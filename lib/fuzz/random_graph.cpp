@@ -1,0 +1,288 @@
+// Graphs by proposal: draw an op, operands that could fit and attributes; infer() decides whether it is legal.
+
+#include "lib/fuzz/random_graph.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "lib/ir/convert.h"
+
+namespace fusec::fuzz {
+namespace {
+
+struct Draw {
+  Random random;
+  GraphOptions options;
+  GraphBuilder b{"fuzz"};
+  Sizes sizes{};
+  std::vector<Value> pool{};
+  std::vector<Dim> palette{};
+
+  double elements_of(const Shape& shape) const {
+    double product = 1;
+    for (const Dim& dim : shape) product *= double(dim.value(sizes).value_or(INT64_MAX));
+    return product;
+  }
+
+  void draw_palette() {
+    static const std::vector<int64_t> kExtents = {1, 1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 32, 33, 64, 100, 129};
+    for (int k = 0; k < 4; k++) palette.push_back(random.pick(kExtents));
+    if (random.chance(3)) {
+      sizes["N"] = random.chance(12) ? 0 : random.pick(kExtents);
+      palette.push_back(Dim::symbol("N"));
+    }
+    if (random.chance(6)) {
+      sizes["M"] = random.pick(kExtents);
+      palette.push_back(Dim::symbol("M"));
+    }
+    if (random.chance(20)) palette.push_back(0);
+  }
+
+  DType draw_dtype() {
+    static const std::vector<DType> kCommon = {DType::f32, DType::f32, DType::f32, DType::bf16, DType::f16, DType::i32, DType::f64};
+    return random.chance(3) ? DType(random.below(kDTypes)) : random.pick(kCommon);
+  }
+
+  Shape draw_shape() {
+    Shape shape;
+    const size_t rank = random.chance(16) ? 0 : 1 + random.below(4);
+    for (size_t k = 0; k < rank; k++) shape.push_back(random.pick(palette));
+    while (elements_of(shape) > options.max_elements) shape.pop_back();
+    return shape;
+  }
+
+  /// Something of this dtype that broadcasts with `shape`: a pooled value, or a new scalar.
+  Value partner(DType dtype, const Shape& shape) {
+    for (int tries = 0; tries < 8; tries++) {
+      const Value value = random.pick(pool);
+      if (b.type(value).dtype == dtype && broadcast(shape, b.type(value).shape)) return value;
+    }
+    for (int tries = 0; tries < 4; tries++) {
+      const Value value = random.pick(pool);
+      if (broadcast(shape, b.type(value).shape)) return b.cast(value, dtype);
+    }
+    Tensor scalar = random_tensor(dtype, {}, random.next());
+    return b.constant(std::move(scalar));
+  }
+
+  std::vector<int64_t> draw_axes(size_t rank) {
+    std::vector<int64_t> axes;
+    for (size_t k = 0; k < rank; k++)
+      if (random.chance(2)) axes.push_back(int64_t(k));
+    if (axes.empty() && rank) axes.push_back(int64_t(random.below(rank)));
+    return axes;
+  }
+
+  Shape draw_reshape(const Shape& from) {
+    Shape to;
+    Dim run = 1;
+    for (const Dim& dim : from) {  // join runs of dims …
+      run = run * dim;
+      if (random.chance(2)) to.push_back(run), run = 1;
+    }
+    if (!run.is(1) || to.empty()) to.push_back(run);
+    for (size_t k = 0; k < to.size() && to.size() < 5; k++)  // … and cut some of them
+      for (int64_t factor : {2, 3, 4, 7})
+        if (random.chance(3))
+          if (auto outer = exact_quotient(to[k], factor); outer && !to[k].is(0)) {
+            to[k] = *outer;
+            to.insert(to.begin() + long(k) + 1, factor);
+            break;
+          }
+    return to;
+  }
+
+  Attrs draw_attrs(Op op, const Type& type) {
+    Attrs attrs;
+    const size_t rank = type.shape.size();
+    attrs.axes = draw_axes(rank);
+    attrs.keep = random.chance(2);
+    attrs.last = random.chance(4);
+    attrs.axis = rank ? int64_t(random.below(rank)) : 0;
+    attrs.alpha = 0.25 + 0.5 * double(random.below(4));
+    attrs.beta = 0.5;
+    attrs.eps = 1e-3;
+    attrs.ddof = int64_t(random.below(2));
+    attrs.parts = 1 + int64_t(random.below(3));
+    attrs.index = int64_t(random.below(uint64_t(attrs.parts)));
+    attrs.groups = 1 + int64_t(random.below(4));
+    attrs.to = draw_dtype();
+    if (op == Op::argmax || op == Op::argmin) attrs.to = random.chance(2) ? DType::i64 : DType::i32;
+    if (op == Op::reshape) attrs.shape = draw_reshape(type.shape);
+    if (op == Op::broadcast) {
+      attrs.shape = type.shape;
+      for (Dim& dim : attrs.shape)
+        if (dim.is(1) && random.chance(2)) dim = random.pick(palette);
+      if (random.chance(2)) attrs.shape.insert(attrs.shape.begin(), random.pick(palette));
+    }
+    if (op == Op::transpose) {
+      attrs.perm.resize(rank);
+      std::iota(attrs.perm.begin(), attrs.perm.end(), 0);
+      for (size_t k = rank; k > 1; k--) std::swap(attrs.perm[k - 1], attrs.perm[random.below(k)]);
+    }
+    for (const Dim& dim : type.shape) {
+      const int64_t extent = dim.value(sizes).value_or(0);
+      if (op == Op::slice) {
+        const bool fixed = dim.is_constant() && extent > 0 && random.chance(2);
+        attrs.start.push_back(fixed ? int64_t(random.below(uint64_t(extent))) : 0);
+        attrs.stop.push_back(dim);
+        attrs.step.push_back(dim.is_constant() && random.chance(3) ? 2 : 1);
+      }
+      if (op == Op::pad) {
+        attrs.low.push_back(int64_t(random.below(3)));
+        attrs.high.push_back(int64_t(random.below(3)));
+      }
+    }
+    if (op == Op::pad) attrs.value = std::make_shared<Tensor>(random_tensor(type.dtype, {}, random.next()));
+    return attrs;
+  }
+
+  /// The operand as the op likes it: numbers, floats, bool …
+  Value fitting(Value x, Domain domain) {
+    const DType dtype = b.type(x).dtype;
+    static const std::vector<DType> kFloats = {DType::f32, DType::f32, DType::bf16, DType::f16, DType::f64};
+    static const std::vector<DType> kIntegers = {DType::i8, DType::u8, DType::i16, DType::i32, DType::i64, DType::u32};
+    switch (domain) {
+      case Domain::any: return x;
+      case Domain::numbers: return dtype == DType::boolean ? b.cast(x, DType::f32) : x;
+      case Domain::floats: return is_float(dtype) ? x : b.cast(x, random.pick(kFloats));
+      case Domain::integers: return is_integer(dtype) ? x : b.cast(x, random.pick(kIntegers));
+      case Domain::bits: return is_float(dtype) ? b.cast(x, random.pick(kIntegers)) : x;
+      case Domain::boolean: return dtype == DType::boolean ? x : b.cast(x, DType::boolean);
+    }
+    return x;
+  }
+
+  void step() {
+    const Op op = Op(random.below(kOps));
+    const OpInfo& card = info(op);
+    if (card.form == Form::leaf || card.form == Form::reserved) return;
+    // One in two proposals is elementwise: that is what graphs are made of.
+    if (!is_elementwise(op) && random.chance(2)) return;
+    std::vector<Value> args;
+    const Value x = fitting(random.pick(pool), card.rule == Rule::select ? Domain::boolean : card.domain);
+    args.push_back(x);
+    const Type type = b.type(x);
+    int arity = card.arity < 0 ? 1 + int(random.below(3)) : card.arity - int(random.below(uint64_t(card.optional_args) + 1));
+    Shape shape = type.shape;
+    Attrs attrs = draw_attrs(op, type);
+    for (int k = 1; k < arity; k++) {
+      Shape wanted = shape;
+      if (op == Op::layer_norm || op == Op::rms_norm) {
+        if (attrs.axes.size() != 1 || type.shape.empty()) attrs.axes = {int64_t(type.shape.size()) - 1};
+        if (attrs.axes[0] < 0) return;
+        attrs.axes = {int64_t(type.shape.size()) - 1};
+        wanted = {type.shape.back()};
+      }
+      if (op == Op::batch_norm || op == Op::group_norm) {
+        if (type.shape.size() < 2) return;
+        attrs.axis = 1;
+        wanted = {type.shape[1]};
+      }
+      const DType dtype = card.rule == Rule::select ? (k == 1 ? draw_dtype() : b.type(args[1]).dtype) : type.dtype;
+      args.push_back(partner(dtype, wanted));
+      if (auto both = broadcast(shape, b.type(args.back()).shape); both && is_elementwise(op)) shape = *both;
+    }
+    std::vector<Type> types;
+    for (Value arg : args) types.push_back(b.type(arg));
+    Attrs normalised = attrs;
+    Result<Type> result = infer(op, types, normalised);
+    if (!result || result->shape.size() > 6 || elements_of(result->shape) > options.max_elements) return;
+    pool.push_back(b.add(op, args, attrs));
+  }
+
+  Drawn graph() {
+    draw_palette();
+    const size_t inputs = 1 + random.below(options.max_inputs);
+    Shape base = draw_shape();
+    for (size_t k = 0; k < inputs; k++) {
+      Shape shape = base;
+      if (random.chance(3)) shape = draw_shape();
+      else for (Dim& dim : shape) if (random.chance(5)) dim = 1;
+      pool.push_back(b.input("x" + std::to_string(k), {draw_dtype(), shape}));
+    }
+    const size_t target = b.size() + 2 + random.below(options.max_nodes);
+    for (int tries = 0; tries < 400 && b.size() < target; tries++) step();
+    std::vector<Value> outputs = {pool.back()};
+    for (uint64_t k = random.below(3); k > 0; k--) outputs.push_back(random.pick(pool));
+    Result<Graph> graph = std::move(b).finish(outputs);
+    return {graph ? *graph : Graph{}, sizes};
+  }
+};
+
+bool is_sum(const Graph& graph, const Node& node) {
+  const bool folds = node.op == Op::sum || node.op == Op::prod || node.op == Op::mean || node.op == Op::var ||
+                     node.op == Op::norm_l1 || node.op == Op::norm_l2 || node.op == Op::logsumexp;
+  const bool normalises = node.op == Op::softmax || node.op == Op::log_softmax || node.op == Op::layer_norm ||
+                          node.op == Op::rms_norm || node.op == Op::group_norm;
+  return (folds || normalises) && is_float(graph.node(node.args[0]).type.dtype);
+}
+
+/// Small changes of the operand give small changes of the result, whatever the operand.
+bool is_smooth(const Node& node) {
+  switch (node.op) {
+    case Op::neg: case Op::abs: case Op::relu: case Op::min: case Op::max: case Op::reduce_max: case Op::reduce_min:
+    case Op::sigmoid: case Op::tanh: case Op::atan: case Op::erf: case Op::hardsigmoid:
+      return true;
+    default: return is_view(node.op);
+  }
+}
+
+}  // namespace
+
+uint64_t Random::next() {
+  uint64_t z = state_ += 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+Drawn random_graph(uint64_t seed, const GraphOptions& options) { return Draw{Random(seed), options}.graph(); }
+
+Tensor random_tensor(DType dtype, std::vector<int64_t> extents, uint64_t seed) {
+  Random random(seed);
+  int64_t count = 1;
+  for (int64_t extent : extents) count *= extent;
+  Tensor out{dtype, std::move(extents), std::vector<std::byte>(size_t(count) * bytes(dtype))};
+  static const double kSpecial[] = {std::numeric_limits<double>::quiet_NaN(), INFINITY, -INFINITY, 0.0, -0.0, 1e-40, -1e-40, 1, -1,
+                                    3e38, -3e38, 0.5, 2147483648.0, -129, 255, 1e-8, 65504, 448, 88.5, -104};
+  for (int64_t k = 0; k < count; k++) {
+    std::byte* at = out.data.data() + size_t(k) * bytes(dtype);
+    if (dtype == DType::boolean) {
+      *at = std::byte(random.below(2));
+    } else if (!is_float(dtype)) {
+      const uint64_t bits = random.chance(8) ? random.next() : uint64_t(int64_t(random.below(20)) - (is_signed(dtype) ? 8 : 0));
+      std::memcpy(at, &bits, bytes(dtype));
+    } else {
+      // A sum of uniforms: bell-shaped, within ±6.
+      double value = 0;
+      for (int n = 0; n < 4; n++) value += random.unit();
+      value = (value - 2) * 3;
+      if (random.chance(8)) value = kSpecial[random.below(std::size(kSpecial))];
+      convert(DType::f64, reinterpret_cast<const std::byte*>(&value), dtype, at, 1);
+    }
+  }
+  return out;
+}
+
+std::vector<Agreement> agreements(const Graph& graph) {
+  std::vector<Agreement> of(graph.size(), Agreement::exact);
+  for (NodeId id = 0; id < graph.size(); id++) {
+    const Node& node = graph.node(id);
+    for (NodeId arg : node.args) of[id] = std::max(of[id], of[arg]);
+    if (of[id] == Agreement::exact) {
+      // A rounded sum: equal up to the order of additions, unless its terms cancel or overflow; a narrow result may round apart.
+      if (is_sum(graph, node)) of[id] = Agreement::close;
+    } else if (!is_smooth(node)) {
+      of[id] = Agreement::none;
+    }
+  }
+  std::vector<Agreement> out;
+  for (const Port& port : graph.outputs()) out.push_back(of[port.node]);
+  return out;
+}
+
+}  // namespace fusec::fuzz

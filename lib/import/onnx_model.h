@@ -1,0 +1,79 @@
+#pragma once
+// An ONNX file as plain structs: what its protobuf messages say, read without copying. Nothing here knows what an operator means.
+// Field numbers are those of onnx/onnx.proto (onnx 1.23, IR version 13).
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fusec/result.h"
+
+namespace fusec::onnx {
+
+/// A name from a file, for an error message: quoted, odd bytes escaped, at most 80 bytes of it.
+std::string quote(std::string_view name);
+
+/// TensorProto.DataType; the values that are named are those that an error wants to name.
+std::string dtype_name(int32_t data_type);
+
+/// A TensorProto: its name, and the message itself, decoded on demand (onnx_tensor.h).
+struct TensorMessage {
+  std::string_view name;
+  std::string_view message;
+};
+
+struct Attribute {
+  enum Kind : int32_t { undefined, real, integer, string, tensor, graph, reals, integers, strings };  // AttributeProto.AttributeType
+  std::string_view name;
+  int32_t kind = undefined;
+  float f = 0;
+  int64_t i = 0;
+  std::string_view s;
+  TensorMessage t;
+  std::vector<float> floats;
+  std::vector<int64_t> ints;
+};
+
+struct NodeMessage {
+  std::string_view name, op, domain;
+  std::vector<std::string_view> inputs, outputs;  // "" = left out
+  std::vector<Attribute> attributes;
+};
+
+/// A dim: a number, a name, or (neither) unknown.
+struct DimMessage {
+  std::optional<int64_t> value;
+  std::string_view name;
+};
+
+struct ValueInfo {
+  std::string_view name;
+  enum Kind : uint8_t { none, tensor, other } kind = none;  // other: sequence, map, optional, sparse
+  int32_t data_type = 0;
+  bool has_shape = false;
+  std::vector<DimMessage> dims;
+};
+
+struct OperatorSet {
+  std::string_view domain;
+  int64_t version = 0;
+};
+
+struct ModelMessage {
+  int64_t ir_version = 0;
+  std::vector<OperatorSet> operator_sets;
+  bool has_graph = false;
+  std::string_view graph_name;
+  std::vector<NodeMessage> nodes;
+  std::vector<TensorMessage> initializers;
+  bool has_sparse_initializers = false;
+  std::vector<ValueInfo> inputs, outputs;
+};
+
+/// Reads a ModelProto. Views point into `bytes`, which must outlive the result. Memory is bounded by a fixed multiple of the
+/// bytes and by a limit on the number of items, so a hostile file cannot ask for more. Errors: damaged protobuf, no graph.
+Result<ModelMessage> read_model(std::string_view bytes);
+
+}  // namespace fusec::onnx

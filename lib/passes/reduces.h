@@ -1,0 +1,18 @@
+#pragma once
+
+#include "lib/passes/pass.h"
+
+namespace fusec {
+
+/// Fewer reductions, over the values they read.
+/// Takes    a verified graph; composites are left alone.
+/// Returns  an equal graph, bit for bit, in which
+///            min of min, max of max, any of any, all of all, and sums and products of integers are one reduction;
+///            a reduction over axes of extent one is a reshape (not a float sum: its start value decides about -0.0);
+///            a reduction of a transpose reduces below it; min, max, any and all do not read what a broadcast repeats;
+///            not a reduction's order: float sums and products over several elements stay as they are.
+/// Ends     each rewrite removes a reduction, or an axis of one, or moves one below a view.
+/// Errors   none.
+Result<Graph> reduces(const Graph& graph, PassContext& context);
+
+}  // namespace fusec

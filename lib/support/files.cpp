@@ -1,0 +1,98 @@
+#include "lib/support/files.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <exception>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace fusec {
+namespace {
+
+/// Closes at the end of its scope.
+struct File {
+  int fd = -1;
+  explicit File(int descriptor) : fd(descriptor) {}
+  File(const File&) = delete;
+  ~File() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+std::string why(int error) { return std::generic_category().message(error); }
+
+/// errno, or 0 when all bytes are written.
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return 0;
+}
+
+/// A new file that no other process has: path.tmp.PID.N. Its mode follows the umask, as for any new file.
+int open_temporary(const std::string& path, std::string& name) {
+  for (int n = 0;; ++n) {
+    name = path + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(n);
+    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0 || errno != EEXIST || n > 1000) return fd;
+  }
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path) {
+  const auto fail = [&](int error) { return input_error("cannot read " + path + ": " + why(error)); };
+  if (path.find('\0') != std::string::npos) return fail(EINVAL);
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info;
+  if (file.fd < 0 || ::fstat(file.fd, &info) != 0) return fail(errno);
+  if (S_ISDIR(info.st_mode)) return fail(EISDIR);
+  try {
+    // The size is a hint only: a pipe has none, and a file may grow while it is read.
+    std::string bytes;
+    size_t used = 0;
+    bytes.resize(S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) + 1 : 65536);
+    for (;;) {
+      const ssize_t n = ::read(file.fd, bytes.data() + used, bytes.size() - used);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return fail(errno);
+      if (n == 0) break;
+      used += static_cast<size_t>(n);
+      if (used == bytes.size()) bytes.resize(2 * used);
+    }
+    bytes.resize(used);
+    return bytes;
+  } catch (const std::exception&) {
+    return environment_error("cannot read " + path + ": not enough memory");
+  }
+}
+
+Status write_file_atomically(const std::string& path, std::string_view bytes) {
+  const auto fail = [&](int error) { return environment_error("cannot write " + path + ": " + why(error)); };
+  if (path.find('\0') != std::string::npos) return fail(EINVAL);
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    if (S_ISDIR(info.st_mode)) return fail(EISDIR);
+    const File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    const int error = file.fd < 0 ? errno : write_all(file.fd, bytes);
+    return error ? Status(fail(error)) : Status(Done{});
+  }
+  std::string temporary;
+  int error = 0;
+  {
+    const File file(open_temporary(path, temporary));
+    if (file.fd < 0) return fail(errno);
+    error = write_all(file.fd, bytes);
+    if (!error && ::fsync(file.fd) != 0 && errno != EINVAL) error = errno;
+  }
+  if (!error && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (!error) return Done{};
+  ::unlink(temporary.c_str());
+  return fail(error);
+}
+
+}  // namespace fusec

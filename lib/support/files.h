@@ -1,0 +1,19 @@
+#pragma once
+// Whole files, read and written at once.
+
+#include <string>
+#include <string_view>
+
+#include "fusec/result.h"
+
+namespace fusec {
+
+/// The bytes of a file, pipe or device. Input errors: it is not there, is a directory, cannot be read; environment error: it
+/// does not fit into memory.
+Result<std::string> read_file(const std::string& path);
+
+/// Replaces a file in one step: a temporary file beside it, synced, then renamed, so that no reader ever sees half of it and a
+/// failure leaves the old one and nothing else. What is no regular file (/dev/stdout, a pipe) is written directly.
+Status write_file_atomically(const std::string& path, std::string_view bytes);
+
+}  // namespace fusec

@@ -1,0 +1,200 @@
+// Emitted kernels run on the host, thread by thread, with a race detector: right values, no race, nothing out of bounds, the same
+// bits whatever the alignment and the order of threads.
+
+#include "test/codegen/cuda_run.h"
+
+#include "lib/fuzz/random_graph.h"
+#include "lib/ir/convert.h"
+
+namespace fusec {
+namespace {
+
+/// With special values where results must have the reference's bits, moderate ones where sums are compared within a tolerance.
+std::vector<Tensor> inputs_of(const Subject& s, const Sizes& sizes, uint64_t seed, bool special) {
+  std::vector<Tensor> out;
+  for (const Port& port : s.graph.inputs()) {
+    std::vector<int64_t> extents;
+    for (const Dim& d : s.graph.node(port.node).type.shape) extents.push_back(value_of(d, sizes));
+    const DType type = s.graph.node(port.node).type.dtype;
+    if (special) {
+      out.push_back(fuzz::random_tensor(type, extents, seed + out.size()));
+      continue;
+    }
+    fuzz::Random random(seed + out.size());
+    Tensor t{type, extents, {}};
+    t.data.resize(size_t(t.elements()) * bytes(type));
+    for (int64_t i = 0; i < t.elements(); ++i) {
+      const double x = 4 * random.unit() - 1;
+      convert(DType::f64, reinterpret_cast<const std::byte*>(&x), type, t.data.data() + size_t(i) * bytes(type), 1);
+    }
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+/// Largest difference, relative to the larger of 1 and the expected value; NaNs and infinities must be where they belong.
+double difference(const Tensor& got, const Tensor& want) {
+  if (got.extents != want.extents || got.dtype != want.dtype) return INFINITY;
+  double worst = 0;
+  for (int64_t i = 0; i < got.elements(); ++i) {
+    const double a = element(got, i), b = element(want, i);
+    if (std::isnan(b) || std::isinf(b)) {
+      if (std::isnan(b) ? !std::isnan(a) : a != b) return INFINITY;
+    } else {
+      const double d = std::abs(a - b) / std::max(1.0, std::abs(b));
+      if (!(d <= worst)) worst = std::isnan(d) ? INFINITY : d;
+    }
+  }
+  return worst;
+}
+
+struct Case {
+  const char* name;
+  const char* text;
+  std::vector<Sizes> sizes;
+  double tolerance = 0;   // 0: the reference's bits
+};
+
+void check(const Case& c, const How& how, const Sizes& sizes, const Subject& s) {
+  const std::vector<Tensor> inputs = inputs_of(s, sizes, 7, c.tolerance == 0);
+  const auto want = evaluate(s.graph, inputs);
+  ASSERT_TRUE(want) << want.error().text();
+  std::string where = c.name;
+  for (const auto& [name, value] : sizes) where += " " + name + "=" + std::to_string(value);
+  const Ran first = run(s, sizes, inputs, how);
+  ASSERT_EQ(first.trouble, "") << where << "\n" << print(first.schedule) << "\n" << (getenv("SHOW") ? first.text : "");
+  ASSERT_EQ(first.outputs.size(), want->size());
+  for (size_t k = 0; k < want->size(); ++k) {
+    const double d = difference(first.outputs[k], (*want)[k]);
+    EXPECT_LE(d, c.tolerance) << where << " output " << k << "\n" << print(first.schedule);
+  }
+  // One element off: narrower pieces, the same bits; other orders of threads too.
+  How other = how;
+  other.offset = 1;
+  other.seed = 99;
+  const Ran second = run(s, sizes, inputs, other);
+  ASSERT_EQ(second.trouble, "") << where << " off by one\n" << print(second.schedule);
+  for (size_t k = 0; k < want->size(); ++k) EXPECT_EQ(second.outputs[k], first.outputs[k]) << where << " off by one\n" << print(second.schedule);
+  other.offset = 0;
+  other.order = SIMT_REVERSE;
+  const Ran third = run(s, sizes, inputs, other);
+  ASSERT_EQ(third.trouble, "") << where;
+  for (size_t k = 0; k < want->size(); ++k) EXPECT_EQ(third.outputs[k], first.outputs[k]) << where << " in reverse";
+}
+
+std::vector<Sizes> lengths(const char* name, std::initializer_list<int64_t> all) {
+  std::vector<Sizes> out;
+  for (int64_t n : all) out.push_back({{name, n}});
+  return out;
+}
+std::vector<Sizes> shapes(std::initializer_list<std::pair<int64_t, int64_t>> all) {
+  std::vector<Sizes> out;
+  for (auto [n, c] : all) out.push_back({{"N", n}, {"C", c}});
+  return out;
+}
+
+const Case kCases[] = {
+    {"copy", "graph @g(%x: f32[N]) -> f32[N] { %y = abs %x\n return %y }", lengths("N", {1, 31, 32, 33, 1000, 4099})},
+    {"bf16_chain", R"(graph @g(%a: bf16[N], %b: bf16[N]) -> bf16[N] {
+       %p = mul %a, %b
+       %y = add %p, %b
+       return %y })", lengths("N", {1, 33, 1000, 4099})},
+    {"bias_relu_cast", R"(graph @g(%x: f32[N,C], %b: f32[C]) -> f16[N,C] {
+       %s = add %x, %b
+       %r = relu %s
+       %y = cast %r {to=f16}
+       return %y })", shapes({{1, 1}, {3, 31}, {33, 32}, {5, 1000}, {2, 4099}})},
+    {"f8", R"(graph @g(%x: f8e4m3[N], %y: f8e5m2[N], %z: f16[N]) -> (f8e4m3[N], f8e5m2[N]) {
+       %s = cast %y {to=f8e4m3}
+       %a = add %x, %s
+       %t = cast %z {to=f8e5m2}
+       return %a, %t })", lengths("N", {1, 4099})},
+    {"integers", R"(graph @g(%x: i8[N], %y: i8[N], %u: u16[N], %w: u16[N]) -> (i8[N], i8[N], u16[N], i8[N], i8[N]) {
+       %q = floor_div %x, %y
+       %r = trunc_mod %x, %y
+       %m = mul %u, %w
+       %s = shl %x, %y
+       %t = shr %x, %y
+       return %q, %r, %m, %s, %t })", lengths("N", {4099})},
+    {"casts", R"(graph @g(%x: f32[N], %d: f64[N], %k: i64[N]) -> (i8[N], u8[N], i64[N], bool[N], f16[N], bf16[N], f8e4m3[N], bf16[N], i32[N]) {
+       %a = cast %x {to=i8}
+       %b = cast %x {to=u8}
+       %c = cast %x {to=i64}
+       %e = cast %x {to=bool}
+       %f = cast %d {to=f16}
+       %g = cast %d {to=bf16}
+       %h = cast %d {to=f8e4m3}
+       %i = cast %k {to=bf16}
+       %j = cast %d {to=i32}
+       return %a, %b, %c, %e, %f, %g, %h, %i, %j })", lengths("N", {4099})},
+    {"floats", R"(graph @g(%x: f32[N], %y: f32[N]) -> (f32[N], f32[N], f32[N], f32[N], f32[N], f32[N], bool[N]) {
+       %a = floor_mod %x, %y
+       %b = floor_div %x, %y
+       %c = div %x, %y
+       %d = round_even %x
+       %e = sqrt %x
+       %f = sign %x
+       %g = lt %x, %y
+       return %a, %b, %c, %d, %e, %f, %g })", lengths("N", {1000})},
+    {"pad", R"(graph @g(%x: f32[N,C]) -> f32[N+3,C+5] {
+       %y = pad %x {low=[1,2], high=[2,3], value=1.5}
+       return %y })", shapes({{1, 1}, {7, 31}, {33, 59}})},
+    {"reverse_slice", R"(graph @g(%x: i32[40,N]) -> i32[20,N] {
+       %r = reverse %x {axes=[1]}
+       %y = slice %r {start=[0,0], stop=[40,N], step=[2,1]}
+       return %y })", lengths("N", {1, 33, 100})},
+    {"transpose_add", R"(graph @g(%a: f32[N,C], %b: f32[C,N]) -> f32[N,C] {
+       %t = transpose %b {perm=[1,0]}
+       %y = add %a, %t
+       return %y })", shapes({{1, 1}, {33, 31}, {64, 100}, {130, 65}})},
+    {"row_sum", "graph @g(%x: f32[N,C]) -> f32[N] { %y = sum %x {axes=[1]}\n return %y }",
+     shapes({{1, 1}, {3, 31}, {5, 32}, {7, 33}, {5, 1000}, {2, 4099}, {300, 8}, {3, 0}}), 1e-4},
+    {"row_max_bf16", "graph @g(%x: bf16[N,C]) -> bf16[N] { %y = reduce_max %x {axes=[1]}\n return %y }",
+     shapes({{1, 1}, {3, 31}, {5, 64}, {2, 4096}, {2, 0}})},
+    {"int_sum", "graph @g(%x: i16[N,C]) -> i16[N] { %y = sum %x {axes=[1]}\n return %y }", shapes({{3, 31}, {5, 64}, {2, 4096}})},
+    {"argmax", "graph @g(%x: i8[N,C]) -> i64[N] { %y = argmax %x {axes=[1], to=i64}\n return %y }", shapes({{1, 1}, {3, 31}, {5, 64}, {2, 4099}})},
+    {"argmin_last", "graph @g(%x: f32[N,C]) -> i32[N] { %y = argmin %x {axes=[1], to=i32, last=true}\n return %y }", shapes({{3, 31}, {5, 1000}})},
+    {"any_all", R"(graph @g(%x: bool[N,C]) -> (bool[N], bool[N]) {
+       %y = any %x {axes=[1]}
+       %z = all %x {axes=[1]}
+       return %y, %z })", shapes({{1, 1}, {3, 33}, {40, 7}})},
+    {"centre", R"(graph @g(%x: f32[N,C]) -> f32[N,C] {
+       %m = mean %x {axes=[1], keep=true}
+       %y = sub %x, %m
+       return %y })", shapes({{1, 1}, {3, 31}, {5, 32}, {9, 1000}, {2, 4099}, {3, 8192}}), 1e-4},
+    {"residual_variance", R"(graph @g(%x: bf16[N,C], %r: bf16[N,C]) -> (bf16[N,C], f32[N]) {
+       %h = add %x, %r
+       %f = cast %h {to=f32}
+       %v = var %f {axes=[1], ddof=1}
+       return %h, %v })", shapes({{3, 31}, {5, 1024}, {2, 4096}}), 1e-3},
+    {"column_sum", "graph @g(%x: f32[N,C]) -> f32[C] { %y = sum %x {axes=[0]}\n return %y }",
+     shapes({{1, 1}, {31, 33}, {100, 32}, {1000, 64}, {4099, 3}, {0, 5}}), 1e-3},
+    {"column_centre", R"(graph @g(%x: f32[N,C]) -> f32[N,C] {
+       %m = mean %x {axes=[0], keep=true}
+       %y = sub %x, %m
+       return %y })", shapes({{1, 1}, {31, 33}, {100, 64}}), 1e-4},
+    {"full_sum", "graph @g(%x: f32[N]) -> f32[] { %y = sum %x {axes=[0]}\n return %y }", lengths("N", {1, 31, 33, 1000, 4099, 40003}), 1e-3},
+    {"full_argmax", "graph @g(%x: f32[N]) -> i64[] { %y = argmax %x {axes=[0], to=i64}\n return %y }", lengths("N", {1, 1000, 40003})},
+    {"batch_mean", "graph @g(%x: f32[N,C,28]) -> f32[C] { %y = mean %x {axes=[0,2]}\n return %y }", shapes({{1, 1}, {9, 5}, {64, 3}}), 1e-4},
+    {"middle_max", "graph @g(%x: f16[N,C,12]) -> f16[N,12] { %y = reduce_max %x {axes=[1]}\n return %y }", shapes({{1, 1}, {9, 50}})},
+};
+
+class Runs : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Runs, Right) {
+  const Case& c = GetParam();
+  if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
+  const Subject s = subject(c.text);
+  ASSERT_FALSE(s.kernel.values.empty());
+  for (const Sizes& sizes : c.sizes) {
+    How how;
+    how.device.multiprocessors = 4;
+    check(c, how, sizes, s);
+    if (HasFatalFailure()) break;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cuda, Runs, ::testing::ValuesIn(kCases), [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace fusec

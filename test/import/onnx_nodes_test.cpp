@@ -1,0 +1,181 @@
+// ONNX's own node tests (Debian: libonnx-testdata): each model imported, evaluated by the reference, compared with the outputs
+// that come with it. Every test that does not pass has to be named here, by operator or by name, with the reason.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include "lib/import/onnx.h"
+#include "lib/import/onnx_model.h"
+#include "lib/import/onnx_tensor.h"
+#include "lib/ir/convert.h"
+
+namespace fusec {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Operators that fusec does not take. Their tests are left out.
+const char* const kForeignOperators[] = {
+    // matrix products, convolutions, pooling, recurrence: no memory-bound fusion
+    "MatMul", "MatMulInteger", "QLinearMatMul", "Gemm", "Conv", "ConvInteger", "ConvTranspose", "QLinearConv", "DeformConv", "Einsum", "Det",
+    "AveragePool", "MaxPool", "MaxUnpool", "LpPool", "MaxRoiPool", "RoiAlign", "GRU", "LSTM", "RNN", "Attention", "Col2Im", "LRN",
+    // results whose shape depends on data, sorting, scatter, data-dependent indices
+    "NonZero", "Unique", "TopK", "Compress", "NonMaxSuppression", "GatherND", "Scatter", "ScatterElements", "ScatterND",
+    "ReverseSequence", "TensorScatter", 
+    // images, signals, resampling
+    "Resize", "Upsample", "GridSample", "AffineGrid", "CenterCropPad", "ImageDecoder", "STFT", "DFT", "MelWeightMatrix", 
+    "RotaryEmbedding",
+    // randomness
+    "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial",
+    // training steps
+    "Adagrad", "Adam", "Momentum", "Gradient",
+    // control flow, sequences, strings, optional values
+    "If", "Loop", "Scan", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap",
+    "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "StringNormalizer", "StringConcat",
+    "StringSplit", "RegexFullMatch", "TfIdfVectorizer", "LabelEncoder", "ArrayFeatureExtractor", "Binarizer", "TreeEnsemble",
+};
+
+struct Exception {
+  const char* test;  // a prefix of its name
+  const char* reason;
+};
+const Exception kExceptions[] = {
+    {"test_cast_FLOAT_to_STRING", "strings"},
+    {"test_cast_STRING_to_FLOAT", "strings"},
+    {"test_castlike_FLOAT_to_STRING", "strings"},
+    {"test_castlike_STRING_to_FLOAT", "strings"},
+    {"test_equal_string", "strings"},
+    {"test_training_dropout", "random numbers"},
+    {"test_castlike_FLOAT_to_BFLOAT16", "its data file for `like` has other dims than the model says"},
+    {"test_castlike_BFLOAT16_to_FLOAT", "the same"},
+    {"test_identity_opt", "optional values"},
+    {"test_identity_sequence", "sequences"},
+};
+
+std::string node_tests() {
+  if (const char* folder = std::getenv("FUSEC_ONNX_NODE_TESTS")) return folder;
+  for (const char* folder : {"/usr/share/libonnx-testdata/data/node"})
+    if (fs::is_directory(folder)) return folder;
+  return "";
+}
+
+const char* exception(const std::string& test) {
+  for (const Exception& e : kExceptions)
+    if (test.starts_with(e.test)) return e.reason;
+  return nullptr;
+}
+
+/// Does the message name an operator that is left out?
+bool is_foreign(const std::string& message) {
+  const size_t at = message.find("not supported: \"");
+  if (at == std::string::npos) return false;
+  const std::string op = message.substr(at + 16, message.find('"', at + 16) - at - 16);
+  return std::find(std::begin(kForeignOperators), std::end(kForeignOperators), op) != std::end(kForeignOperators);
+}
+
+/// "" when equal within a few roundings of the type; ONNX's own runner allows 1e-3.
+std::string difference(const Tensor& got, const Tensor& want) {
+  if (got.dtype != want.dtype) return "type " + std::string(name(got.dtype)) + ", expected " + std::string(name(want.dtype));
+  if (got.extents != want.extents) return "dims differ";
+  const double relative = got.dtype == DType::f64 ? 1e-6 : got.dtype == DType::f32 ? 2e-5 : got.dtype == DType::f16 ? 2e-3 : got.dtype == DType::bf16 ? 1e-2 : 0;
+  const double absolute = is_float(got.dtype) ? 2e-6 : 0;
+  for (int64_t i = 0; i < got.elements(); ++i) {
+    const double a = element(got, i), b = element(want, i);
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    if (std::abs(a - b) <= absolute + relative * std::abs(b)) continue;
+    return "element " + std::to_string(i) + " is " + std::to_string(a) + ", expected " + std::to_string(b);
+  }
+  return "";
+}
+
+std::vector<std::shared_ptr<const Tensor>> read_all(const fs::path& folder, const std::string& prefix) {
+  std::vector<std::shared_ptr<const Tensor>> out;
+  for (int k = 0;; ++k) {
+    const fs::path path = folder / (prefix + std::to_string(k) + ".pb");
+    if (!fs::exists(path)) return out;
+    Result<onnx::NamedTensor> t = onnx::read_tensor_file(path);
+    out.push_back(t ? std::make_shared<const Tensor>(std::move(t->tensor)) : nullptr);
+  }
+}
+
+/// The node tests of ONNX 1.12 keep bf16 data as u16: what the model says counts.
+void mend_bfloat16(std::shared_ptr<const Tensor>& t, const onnx::ValueInfo& info) {
+  if (!t || t->dtype != DType::u16 || info.data_type != onnx::data_type_of(DType::bf16)) return;
+  Tensor mended = *t;
+  mended.dtype = DType::bf16;
+  t = std::make_shared<const Tensor>(std::move(mended));
+}
+
+struct Outcome {
+  enum { passed, foreign, failed } kind;
+  std::string message;
+};
+
+Outcome run_set(const fs::path& test, const fs::path& set) {
+  auto inputs = read_all(set, "input_"), outputs = read_all(set, "output_");
+  Result<std::string> bytes = onnx::read_file(test / "model.onnx");
+  if (!bytes) return {Outcome::failed, bytes.error().text()};
+  Result<onnx::ModelMessage> model = onnx::read_model(*bytes);
+  if (!model) return {Outcome::failed, model.error().text()};
+  ImportOptions options;
+  for (size_t k = 0; k < inputs.size() && k < model->inputs.size(); ++k) {
+    mend_bfloat16(inputs[k], model->inputs[k]);
+    if (inputs[k]) options.values[std::string(model->inputs[k].name)] = inputs[k];
+  }
+  for (size_t k = 0; k < outputs.size() && k < model->outputs.size(); ++k) mend_bfloat16(outputs[k], model->outputs[k]);
+  Result<Imported> imported = import_onnx((test / "model.onnx").string(), options);
+  if (!imported) return {is_foreign(imported.error().message) ? Outcome::foreign : Outcome::failed, imported.error().text()};
+  std::vector<Tensor> operands;
+  for (size_t k = 0; k < imported->graph.inputs().size(); ++k) {
+    const auto given = options.values.find(imported->graph.inputs()[k].name);
+    if (given != options.values.end()) operands.push_back(*given->second);
+    else if (imported->defaults[k]) operands.push_back(*imported->defaults[k]);
+    else return {Outcome::failed, "no data for input " + imported->graph.inputs()[k].name};
+  }
+  Result<std::vector<Tensor>> results = evaluate(imported->graph, operands);
+  if (!results) return {Outcome::failed, results.error().text()};
+  if (results->size() != outputs.size()) return {Outcome::failed, "another number of outputs"};
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    if (!outputs[k]) return {Outcome::failed, "expected output cannot be read"};
+    const std::string d = difference((*results)[k], *outputs[k]);
+    if (!d.empty()) return {Outcome::failed, "output " + std::to_string(k) + ": " + d};
+  }
+  return {Outcome::passed, ""};
+}
+
+TEST(OnnxNodes, AllThatIsInScopePasses) {
+  const std::string folder = node_tests();
+  if (folder.empty()) GTEST_SKIP() << "no ONNX node tests on this machine: install libonnx-testdata, or set FUSEC_ONNX_NODE_TESTS";
+  std::vector<fs::path> tests;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (fs::exists(entry.path() / "model.onnx")) tests.push_back(entry.path());
+  std::sort(tests.begin(), tests.end());
+  ASSERT_FALSE(tests.empty());
+
+  int passed = 0, foreign = 0, excepted = 0;
+  for (const fs::path& test : tests) {
+    const std::string name = test.filename();
+    bool all = true;
+    for (int k = 0; fs::exists(test / ("test_data_set_" + std::to_string(k))); ++k) {
+      const Outcome outcome = run_set(test, test / ("test_data_set_" + std::to_string(k)));
+      if (outcome.kind == Outcome::passed) continue;
+      all = false;
+      if (outcome.kind == Outcome::foreign) ++foreign;
+      else if (exception(name)) ++excepted;
+      else ADD_FAILURE() << name << ": " << outcome.message;
+      break;
+    }
+    passed += all;
+  }
+  std::printf("ONNX node tests: %d passed, %d left out for their operators, %d for other reasons, of %zu\n", passed, foreign, excepted, tests.size());
+  EXPECT_GE(passed, 600);
+}
+
+}  // namespace
+}  // namespace fusec

@@ -1,0 +1,11 @@
+# Writes OUT: a C++ file that holds FILE as the array kShim. Pieces of lines, since compilers limit the length of one literal.
+file(READ ${FILE} text)
+string(LENGTH "${text}" length)
+set(body "")
+set(at 0)
+while(at LESS length)
+  string(SUBSTRING "${text}" ${at} 8000 piece)
+  string(APPEND body "R\"~~~(${piece})~~~\"\n")
+  math(EXPR at "${at} + 8000")
+endwhile()
+file(WRITE ${OUT} "namespace fusec::simt {\nextern const char kShim[];\nconst char kShim[] =\n${body};\n}  // namespace fusec::simt\n")

@@ -1,0 +1,361 @@
+// Who runs: every CUDA thread is a fiber that runs until it must wait. Then the next one is picked from those that can run: at random, or
+// first come first served with threads and blocks counted up (forward) or down (reverse).
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "test/simt/fiber.h"
+#include "test/simt/machine.h"
+
+namespace fusec::simt {
+
+Machine* machine;
+u32 now = 1;
+
+namespace {
+
+constexpr size_t kStack = 64 << 10;
+constexpr u64 kCanary = 0x5ca1ab1e0ddba11ull;
+char* stacks;
+size_t stack_count;
+
+Thread* pick() {
+  Machine& m = *machine;
+  if (m.head == m.ready.size()) {
+    m.ready.clear();
+    m.head = 0;
+    m.ready.swap(m.later);
+    if (m.ready.empty()) return nullptr;
+  }
+  if (m.options.order == SIMT_RANDOM) {
+    std::swap(m.ready[random_below(static_cast<u32>(m.ready.size()))], m.ready.back());
+    Thread* thread = m.ready.back();
+    m.ready.pop_back();
+    return thread;
+  }
+  Thread* thread = m.ready[m.head++];
+  if (m.head > 4096) {
+    m.ready.erase(m.ready.begin(), m.ready.begin() + static_cast<ptrdiff_t>(m.head));
+    m.head = 0;
+  }
+  return thread;
+}
+
+// Leaves the running fiber for the next one, or for the launching stack when there is none or a fault was found.
+void leave(void** save) {
+  Machine& m = *machine;
+  m.switches++;
+  if (!m.flights.empty()) deliver_some();
+  Thread* next = m.dead ? nullptr : pick();
+  while (!next && !m.dead && !m.flights.empty()) {
+    deliver(0);
+    next = pick();
+  }
+  if (next == m.current) return;  // its saved place is stale
+  if (next) m.current = next;
+  fiber_switch(save, next ? next->stack : m.home);
+}
+
+void complete_barrier(Block& block) {
+  block.outcome = block.votes;  // a fast thread may vote again before a slow one reads this
+  block.arrived = 0;
+  meet(block);
+  for (Warp& warp : block.warps) warp.known = block.known;
+  progressed();
+  std::vector<Thread*> waiting;
+  for (Thread* thread : block.threads)
+    if (thread->wait == Wait::barrier) waiting.push_back(thread);
+  wake_all(waiting);
+}
+
+void complete_cluster(Cluster& cluster) {
+  cluster.arrived = 0;
+  cluster.phase++;
+  cluster.released = cluster.gathering.freeze();
+  progressed();
+  std::vector<Thread*> waiting;
+  for (Block* block : cluster.blocks)
+    for (Thread* thread : block->threads)
+      if (thread->wait == Wait::cluster) waiting.push_back(thread);
+  wake_all(waiting);
+}
+
+// A block's shared memory ends with its last thread: whatever peers did to it must be known to one of its threads by then.
+void check_remote(Thread& thread) {
+  Block& block = *thread.block;
+  std::erase_if(block.remote, [&](const Entry& entry) { return ordered(entry, thread); });
+  if (block.live || block.remote.empty()) return;
+  const Entry& entry = block.remote.front();
+  fail(SIMT_EXIT, entry.site, format("block %u ends, and nothing orders that after the access by a peer (block %u) at %s to its shared memory",
+                                     block.linear, entry.warp / (machine->stride / 32), place(entry.site).c_str()));
+}
+
+void end_thread() {
+  Machine& m = *machine;
+  Thread& thread = *m.current;
+  Block& block = *thread.block;
+  Warp& warp = *thread.warp;
+  thread.done = true;
+  block.live--;
+  block.cluster->live--;
+  warp.live &= ~(1u << thread.lane);
+  progressed();
+  for (const Collective& open : warp.open)
+    if (open.mask >> thread.lane & 1)
+      fail(SIMT_DIVERGENT_WARP, open.site, format("%s ends while lanes %08x wait for it at %s (mask %08x)", name(thread).c_str(),
+                                                  open.arrived, place(open.site).c_str(), open.mask));
+  check_groups(thread);
+  check_remote(thread);
+  if (block.live && block.arrived == block.live) complete_barrier(block);
+  if (block.cluster->live && block.cluster->arrived == block.cluster->live) complete_cluster(*block.cluster);
+}
+
+void thread_main() {
+  machine->entry(machine->args);
+  end_thread();
+  void* nowhere;
+  leave(&nowhere);
+  __builtin_trap();
+}
+
+void start_block(Block& block, Cluster& cluster, u32 linear, u32 rank, Thread* threads) {
+  Machine& m = *machine;
+  block = Block{};
+  block.linear = linear;
+  block.rank = rank;
+  block.at = {linear % m.grid.x, linear / m.grid.x % m.grid.y, linear / m.grid.x / m.grid.y};
+  block.cluster = &cluster;
+  block.live = m.threads;
+  block.known = cluster.start;
+  block.warps.resize((m.threads + 31) / 32);
+  for (u32 i = 0; i < m.threads; i++) {
+    Thread& thread = threads[i] = Thread{};
+    thread.at = {i % m.size.x, i / m.size.x % m.size.y, i / m.size.x / m.size.y};
+    thread.block = &block;
+    thread.warp = &block.warps[i / 32];
+    thread.warp->known = cluster.start;
+    thread.warp->lane[i % 32] = &thread;
+    thread.warp->live |= 1u << i % 32;
+    thread.warp->exists = thread.warp->live;
+    thread.linear = i;
+    thread.lane = i % 32;
+    thread.slot = linear * m.stride + i;
+    thread.since = cluster.start;
+    // Stacks start at different offsets, or all their tops would share a few lines of the cache.
+    size_t index = static_cast<size_t>(&thread - m.pool.data());
+    std::memcpy(stacks + index * kStack, &kCanary, sizeof kCanary);
+    thread.stack = fiber_prepare(stacks + (index + 1) * kStack - 64 - index * 192 % 4096, thread_main);
+    block.threads.push_back(&thread);
+  }
+  cluster.blocks.push_back(&block);
+  m.live.push_back(&block);
+}
+
+void check_stacks() {
+  for (size_t i = 0; i < machine->pool.size(); i++)
+    if (std::memcmp(stacks + i * kStack, &kCanary, sizeof kCanary) != 0 && machine->pool[i].block)
+      return report(SIMT_LAUNCH, 0, format("a thread used more than %zu bytes of stack", kStack), nullptr);
+}
+
+// Runs clusters[first, last), side by side, until all their threads have ended.
+void run_clusters(const std::vector<u32>& order, size_t first, size_t last, std::vector<Block>& blocks, std::vector<Cluster>& clusters) {
+  Machine& m = *machine;
+  m.live.clear();
+  m.ready.clear();
+  m.later.clear();
+  m.head = 0;
+  m.mbarriers.clear();
+  for (size_t i = first; i < last; i++) {
+    Cluster& cluster = clusters[i - first] = Cluster{};
+    cluster.start = next_time();
+    cluster.live = m.threads * m.cluster;
+    for (u32 rank = 0; rank < m.cluster; rank++) {
+      size_t slot = (i - first) * m.cluster + rank;
+      start_block(blocks[slot], cluster, order[i] * m.cluster + rank, rank, &m.pool[slot * m.threads]);
+    }
+  }
+  std::vector<Thread*> all;
+  for (Block* block : m.live) {
+    prepare_arena(*block);
+    all.insert(all.end(), block->threads.begin(), block->threads.end());
+  }
+  wake_all(all);
+  m.current = pick();
+  fiber_switch(&m.home, m.current->stack);
+  if (m.dead) return;
+  for (Block* block : m.live)
+    if (block->live) return report_deadlock();
+  check_stacks();
+  if (m.traffic)
+    for (u32 i = 0; i < m.live.size(); i++) m.traffic->finish(i * m.threads, m.threads);
+}
+
+}  // namespace
+
+u32 random_below(u32 n) {
+  u64& x = machine->random;  // xorshift*
+  x ^= x << 13;
+  x ^= x >> 7;
+  x ^= x << 17;
+  return static_cast<u32>(((x * 0x2545F4914F6CDD1Dull) >> 32) * n >> 32);
+}
+
+bool on_own_stack(const void* at) {
+  size_t mine = static_cast<size_t>(static_cast<char*>(__builtin_frame_address(0)) - stacks) / kStack;
+  return static_cast<size_t>(static_cast<const char*>(at) - stacks) / kStack == mine;
+}
+
+void expect(Wait wait, u32 site, u32 mask) {
+  Thread& thread = *machine->current;
+  thread.wait = wait;
+  thread.site = site;
+  thread.mask = mask;
+}
+
+void suspend() { leave(&machine->current->stack); }
+
+void wake(Thread* thread) {
+  thread->wait = Wait::nothing;
+  machine->ready.push_back(thread);
+}
+
+void wake_all(const std::vector<Thread*>& threads) {
+  if (machine->options.order == SIMT_REVERSE) {
+    std::for_each(threads.rbegin(), threads.rend(), wake);
+  } else {
+    std::for_each(threads.begin(), threads.end(), wake);
+  }
+}
+
+void give_way() {
+  Thread& thread = *machine->current;
+  machine->later.push_back(&thread);
+  leave(&thread.stack);
+}
+
+void polled(u32 site) {
+  Machine& m = *machine;
+  if (++m.idle_polls > 10'000 + 64 * m.pool.size() && m.flights.empty())
+    fail(SIMT_ENDLESS, site, format("endless spin: %s polls at %s, and nothing changes any more", name(*m.current).c_str(), place(site).c_str()));
+  give_way();
+}
+
+void step(u32 site) {
+  Machine& m = *machine;
+  if (++m.steps > m.options.limit)
+    fail(SIMT_ENDLESS, site, format("no end in sight after %llu steps; the last by %s at %s", static_cast<unsigned long long>(m.options.limit),
+                                    name(*m.current).c_str(), place(site).c_str()));
+}
+
+void run_grid() {
+  Machine& m = *machine;
+  u32 blocks = m.grid.x * m.grid.y * m.grid.z;
+  size_t side_by_side = std::min<size_t>(std::max(1u, m.options.resident), blocks / m.cluster);
+  m.random = m.options.seed * 0x9E3779B97F4A7C15ull | 1;
+  for (int i = 0; i < 4; i++) random_below(1);
+  m.base = next_time();
+  forget_lists();
+
+  std::vector<u32> order(blocks / m.cluster);
+  for (u32 i = 0; i < order.size(); i++) order[i] = i;
+  if (m.options.order == SIMT_REVERSE) std::reverse(order.begin(), order.end());
+  if (m.options.order == SIMT_RANDOM)
+    for (u32 i = static_cast<u32>(order.size()); i > 1; i--) std::swap(order[i - 1], order[random_below(i)]);
+
+  size_t resident_threads = side_by_side * m.cluster * m.threads;
+  if (stack_count < resident_threads) {
+    if (stacks) munmap(stacks, stack_count * kStack);
+    stack_count = resident_threads;
+    stacks = static_cast<char*>(
+        mmap(nullptr, stack_count * kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  }
+  m.pool.resize(resident_threads);
+  if (m.options.traffic) m.traffic = std::make_unique<Traffic>(static_cast<u32>(resident_threads));
+  std::vector<Block> block_pool(side_by_side * m.cluster);
+  std::vector<Cluster> cluster_pool(side_by_side);
+  for (size_t i = 0; i < order.size() && !m.dead; i += side_by_side)
+    run_clusters(order, i, std::min(order.size(), i + side_by_side), block_pool, cluster_pool);
+  m.pool.clear();
+}
+
+// --- barriers of blocks and clusters -----------------------------------------------------------------------------------------------
+
+extern "C" int simt_rt_barrier(int vote, int predicate, u32 site) {
+  step(site);
+  Thread& thread = *machine->current;
+  Block& block = *thread.block;
+  if (block.arrived && block.site != site)
+    fail(SIMT_DIVERGENT_BARRIER, site, format("divergent barrier: %s is at %s while %u threads wait at %s", name(thread).c_str(),
+                                              place(site).c_str(), block.arrived, place(block.site).c_str()));
+  if (!block.arrived) block.votes = {};
+  block.site = site;
+  block.votes.yes += predicate != 0;
+  block.votes.all++;
+  expect(Wait::barrier, site);
+  if (++block.arrived == block.live) complete_barrier(block);
+  suspend();
+  const Votes& votes = block.outcome;
+  return vote == 1 ? votes.yes != 0 : vote == 2 ? votes.yes == votes.all : vote == 3 ? static_cast<int>(votes.yes) : 0;
+}
+
+extern "C" void simt_rt_cluster_arrive(int relaxed, u32 site) {
+  step(site);
+  Thread& thread = *machine->current;
+  Cluster& cluster = *thread.block->cluster;
+  if (thread.arrived_cluster)
+    fail(SIMT_DIVERGENT_BARRIER, site, format("%s arrives at the cluster barrier twice without a wait, at %s", name(thread).c_str(),
+                                              place(site).c_str()));
+  thread.arrived_cluster = true;
+  thread.cluster_phase = cluster.phase;
+  if (!relaxed) cluster.gathering.add(thread, release(thread));
+  if (++cluster.arrived == cluster.live) complete_cluster(cluster);
+}
+
+extern "C" void simt_rt_cluster_wait(u32 site) {
+  step(site);
+  Thread& thread = *machine->current;
+  Cluster& cluster = *thread.block->cluster;
+  if (!thread.arrived_cluster)
+    fail(SIMT_DIVERGENT_BARRIER, site, format("%s waits at the cluster barrier without having arrived, at %s", name(thread).c_str(),
+                                              place(site).c_str()));
+  thread.arrived_cluster = false;
+  if (cluster.phase == thread.cluster_phase) {
+    expect(Wait::cluster, site);
+    suspend();
+  }
+  learn(thread, cluster.released);
+}
+
+extern "C" void* simt_rt_map(const void* at, u32 rank, u32 site) {
+  step(site);
+  Thread& thread = *machine->current;
+  if (!is_shared(at)) fail(SIMT_BOUNDS, site, format("%s maps an address that is not shared memory, at %s", name(thread).c_str(), place(site).c_str()));
+  Block& from = *owner(at);
+  const std::vector<Block*>& peers = from.cluster->blocks;
+  if (rank >= peers.size())
+    fail(SIMT_BOUNDS, site, format("%s maps to rank %u of a cluster of %zu, at %s", name(thread).c_str(), rank, peers.size(), place(site).c_str()));
+  return peers[rank]->shared + (static_cast<const char*>(at) - from.shared);
+}
+
+// --- who am I -------------------------------------------------------------------------------------------------------------------------
+
+extern "C" Index simt_is_thread() { return machine->current->at; }
+extern "C" Index simt_is_block() { return machine->current->block->at; }
+extern "C" Index simt_is_block_size() { return machine->size; }
+extern "C" Index simt_is_grid_size() { return machine->grid; }
+extern "C" u32 simt_is_rank() { return machine->current->block->rank; }
+extern "C" u32 simt_is_cluster() { return machine->cluster; }
+extern "C" void* simt_is_shared() { return machine->current->block->shared; }
+
+extern "C" void simt_rt_yield(u32 site) {
+  step(site);
+  polled(site);
+}
+
+extern "C" void simt_rt_trap(u32 site) {
+  fail(SIMT_TRAP, site, format("trap by %s at %s", name(*machine->current).c_str(), place(site).c_str()));
+}
+
+}  // namespace fusec::simt

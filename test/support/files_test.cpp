@@ -1,0 +1,84 @@
+// Files are replaced whole or not at all, and nothing is left behind.
+
+#include "lib/support/files.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <thread>
+
+namespace fusec {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Folder {
+  fs::path path = fs::path(testing::TempDir()) / ("fusec files é " + std::to_string(::getpid()));
+  Folder() { fs::create_directories(path); }
+  ~Folder() {
+    std::error_code ignored;
+    fs::permissions(path, fs::perms::owner_all, ignored);
+    fs::remove_all(path, ignored);
+  }
+  size_t entries() const { return static_cast<size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator())); }
+};
+
+TEST(Files, ComeBackByteForByte) {
+  const Folder folder;
+  const std::string path = folder.path / "a";
+  for (const std::string& bytes : {std::string(), std::string("a\0b\r\n\xff", 6), std::string(3000000, 'x')}) {
+    ASSERT_TRUE(write_file_atomically(path, bytes));
+    auto back = read_file(path);
+    ASSERT_TRUE(back);
+    EXPECT_EQ(*back, bytes);
+    EXPECT_EQ(folder.entries(), 1u);
+  }
+}
+
+TEST(Files, FailuresNameThePathAndLeaveNothing) {
+  const Folder folder;
+  EXPECT_EQ(read_file(folder.path / "none").error().message, "cannot read " + (folder.path / "none").string() + ": No such file or directory");
+  EXPECT_EQ(read_file(folder.path).error().message, "cannot read " + folder.path.string() + ": Is a directory");
+  EXPECT_EQ(read_file(std::string("a\0b", 3)).error().kind, Error::input);
+  const std::string inside = folder.path / "none" / "a";
+  EXPECT_EQ(write_file_atomically(inside, "x").error().message, "cannot write " + inside + ": No such file or directory");
+  EXPECT_EQ(write_file_atomically(folder.path, "x").error().kind, Error::environment);
+  EXPECT_EQ(folder.entries(), 0u);
+}
+
+TEST(Files, AFullDiskKeepsTheOldFile) {
+  // /dev/full is no regular file: written directly, its error comes back.
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  EXPECT_EQ(write_file_atomically("/dev/full", "x").error().message, "cannot write /dev/full: No space left on device");
+  EXPECT_TRUE(write_file_atomically("/dev/null", "x"));
+}
+
+TEST(Files, ReadersSeeOldOrNewNeverHalf) {
+  const Folder folder;
+  const std::string path = folder.path / "shared", a(100000, 'a'), b(200000, 'b');
+  ASSERT_TRUE(write_file_atomically(path, a));
+  std::thread writer([&] {
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(write_file_atomically(path, i % 2 ? a : b));
+  });
+  for (int i = 0; i < 200; ++i) {
+    auto seen = read_file(path);
+    ASSERT_TRUE(seen);
+    EXPECT_TRUE(*seen == a || *seen == b) << seen->size();
+  }
+  writer.join();
+  EXPECT_EQ(folder.entries(), 1u);
+}
+
+TEST(Files, ModeFollowsTheUmask) {
+  const Folder folder;
+  const mode_t old = ::umask(027);
+  ASSERT_TRUE(write_file_atomically(folder.path / "m", "x"));
+  ::umask(old);
+  struct stat info;
+  ASSERT_EQ(::stat((folder.path / "m").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0640u);
+}
+
+}  // namespace
+}  // namespace fusec
