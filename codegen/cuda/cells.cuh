@@ -86,7 +86,11 @@ template <class T> D T fusec_shr(T x, T y) {
   D F fusec_fma(F x, F y, F z) { return fma##s(x, y, z); }                                                       \
   D F fusec_copysign(F x, F y) { return bits<F>((bits<U>(x) & ~S) | (bits<U>(y) & S)); }                         \
   D F fusec_trunc_mod(F x, F y) { return fmod##s(x, y); }                                                        \
-  D F fusec_trunc_div(F x, F y) { return trunc##s(x / y); }                                                      \
+  D F fusec_trunc_div(F x, F y) {                                                                                \
+    const F plain = x / y;                                                                                       \
+    if (!(plain - plain == 0) || plain == 0) return plain;                                                       \
+    return fusec_copysign(rint##s((x - fmod##s(x, y)) / y), plain);                                              \
+  }                                                                                                              \
   D F fusec_floor_mod(F x, F y) {                                                                                \
     const F r = fmod##s(x, y);                                                                                   \
     if (r == 0) return fusec_copysign((F)0, y);                                                                  \
@@ -103,12 +107,16 @@ template <class T> D T fusec_shr(T x, T y) {
   }
 FUSEC_FLOAT(f32, f, 0x80000000u, u32)
 FUSEC_FLOAT(f64, , 0x8000000000000000ull, u64)
-#ifdef FUSEC_SIMT
-D f32 fusec_min(f32 x, f32 y) { return x != x ? x : y != y ? y : y < x || y == x && bits<u32>(y) >> 31 ? y : x; }
-D f32 fusec_max(f32 x, f32 y) { return x != x ? x : y != y ? y : x < y || y == x && bits<u32>(x) >> 31 ? y : x; }
-#else
-D f32 fusec_min(f32 x, f32 y) { f32 r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y)); return r; }
-D f32 fusec_max(f32 x, f32 y) { f32 r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y)); return r; }
+// NaN in, NaN out; of zeros of both signs the first operand, as the reference has it.
+D f32 fusec_min(f32 x, f32 y) { return y < x || y != y ? y : x; }
+D f32 fusec_max(f32 x, f32 y) { return x < y || y != y ? y : x; }
+D f64 fusec_min(f64 x, f64 y) { return y < x || y != y ? y : x; }
+D f64 fusec_max(f64 x, f64 y) { return x < y || y != y ? y : x; }
+
+// min and max inside reductions, where no order of zeros is promised: one instruction.
+template <class T> D T least(T x, T y) { return fusec_min(x, y); }
+template <class T> D T greatest(T x, T y) { return fusec_max(x, y); }
+#ifndef FUSEC_SIMT
+D f32 least(f32 x, f32 y) { f32 r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y)); return r; }
+D f32 greatest(f32 x, f32 y) { f32 r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y)); return r; }
 #endif
-D f64 fusec_min(f64 x, f64 y) { return x != x ? x : y != y ? y : y < x ? y : x; }
-D f64 fusec_max(f64 x, f64 y) { return x != x ? x : y != y ? y : x < y ? y : x; }

@@ -10,8 +10,8 @@
   }
 FUSEC_TREE(add, fusec_add)
 FUSEC_TREE(mul, fusec_mul)
-FUSEC_TREE(min, fusec_min)
-FUSEC_TREE(max, fusec_max)
+FUSEC_TREE(min, least)
+FUSEC_TREE(max, greatest)
 FUSEC_TREE(or, fusec_or)
 FUSEC_TREE(and, fusec_and)
 

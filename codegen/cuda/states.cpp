@@ -20,7 +20,7 @@ struct Reducer {
 };
 const Reducer kReducers[] = {
     {Op::sum, "fusec_add", "tree_add", "(T)0"},          {Op::prod, "fusec_mul", "tree_mul", "(T)1"},
-    {Op::reduce_min, "fusec_min", "tree_min", "highest<T>()"}, {Op::reduce_max, "fusec_max", "tree_max", "lowest<T>()"},
+    {Op::reduce_min, "least", "tree_min", "highest<T>()"}, {Op::reduce_max, "greatest", "tree_max", "lowest<T>()"},
     {Op::any, "fusec_or", "tree_or", "(T)0"},            {Op::all, "fusec_and", "tree_and", "(T)1"},
 };
 const Reducer& reducer(Op op) {
@@ -102,7 +102,7 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout) {
       const std::string exp = formula_name(Op::exp, type);
       commutes = false;
       zero += "    " + m + " = lowest<" + t + ">();\n    " + s + " = (" + t + ")0;\n";
-      merge += "    {\n      const " + t + " top = fusec_max(" + m + ", o." + m + ");\n";
+      merge += "    {\n      const " + t + " top = greatest(" + m + ", o." + m + ");\n";
       merge += "      const " + t + " f = " + m + " == top ? (" + t + ")1 : " + exp + "(" + m + " - top), g = o." + m + " == top ? (" + t +
                ")1 : " + exp + "(o." + m + " - top);\n";
       merge += "      " + s + " = " + s + " * f + o." + s + " * g;\n      " + m + " = top;\n    }\n";
@@ -156,7 +156,7 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
         body.line(q + " = " + reducer(r.op).function + "(" + q + ", " + value + ");");
       } else if (r.fold == Fold::online) {
         body.line("{");
-        body.line("  const " + t + " x = " + value + ", top = fusec_max(" + m + ", x);");
+        body.line("  const " + t + " x = " + value + ", top = greatest(" + m + ", x);");
         body.line("  " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + exp + "(" + m + " - top)) + (x == top ? (" + t + ")1 : " + exp + "(x - top));");
         body.line("  " + m + " = top;");
         body.line("}");
@@ -181,7 +181,7 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
       body.line(q + " = " + reducer(r.op).function + "(" + q + ", " + reducer(r.op).tree + "(" + f + "));");
     } else if (r.fold == Fold::online) {
       body.line("{");
-      body.line("  const " + t + " top = fusec_max(" + m + ", tree_max(" + f + "));");
+      body.line("  const " + t + " top = greatest(" + m + ", tree_max(" + f + "));");
       body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) " + f + "[e] = " + (tail ? "e >= n ? (" + t + ")0 : " : "") + f +
                 "[e] == top ? (" + t + ")1 : " + exp + "(" + f + "[e] - top);");
       body.line("  " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + exp + "(" + m + " - top)) + tree_add(" + f + ");");

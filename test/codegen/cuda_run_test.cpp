@@ -194,7 +194,60 @@ TEST_P(Runs, Right) {
   }
 }
 
+
 INSTANTIATE_TEST_SUITE_P(Cuda, Runs, ::testing::ValuesIn(kCases), [](const auto& info) { return info.param.name; });
+
+/// Schedules that these small sizes would not choose.
+struct Variant {
+  const char* name;
+  void (*change)(Schedule&);
+  uint32_t most_blocks = 0;
+};
+void wide(Schedule& s) { s.wide_index = true; }
+void looped(Schedule& s) {
+  if (s.skeleton != Template::rows) return;
+  s.keep = Keep::reload, s.cut.clear(), s.steps = 0, s.threads = s.lanes_per_row = 64, s.rows_in_flight = 2, s.block[s.vector_axis] = 0;
+  for (Access& a : s.access) a.early = 0;
+}
+void masked(Schedule& s) { s.block[s.vector_axis] = 0; }
+void none(Schedule&) {}
+const Variant kVariants[] = {{"wide", wide}, {"looped", looped}, {"masked", masked}, {"two_blocks", none, 2}};
+
+class Variants : public ::testing::TestWithParam<Variant> {};
+
+TEST_P(Variants, Right) {
+  if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
+  for (const Case& c : kCases) {
+    if (c.sizes.size() < 2) continue;
+    const Subject s = subject(c.text);
+    How how;
+    how.device.multiprocessors = 4;
+    how.change = GetParam().change;
+    how.most_blocks = GetParam().most_blocks;
+    check(c, how, c.sizes[c.sizes.size() / 2], s);
+    if (HasFatalFailure()) break;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cuda, Variants, ::testing::ValuesIn(kVariants), [](const auto& info) { return info.param.name; });
+
+// A strided call has another kernel (its layout class) and the same values.
+TEST(CudaRun, StridedOperands) {
+  if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
+  for (const Case& c : kCases) {
+    const Subject dense = subject(c.text);
+    BuildOptions options;
+    const Layout apart{0, false};
+    options.inputs.assign(dense.group.inputs.size(), apart);
+    options.outputs.assign(dense.group.outputs.size(), apart);
+    const Subject s = subject(c.text, options);
+    How how;
+    how.strided = true;
+    how.device.multiprocessors = 4;
+    check(c, how, c.sizes.back(), s);
+    if (HasFatalFailure()) break;
+  }
+}
 
 }  // namespace
 }  // namespace fusec
