@@ -1,0 +1,84 @@
+#pragma once
+// What a program needs of a device: choose a schedule, get code ready, start it, and memory. One implementation a back end; a program
+// knows nothing else of devices.
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "codegen/artifact.h"
+#include "runtime/cache.h"
+
+namespace fusec {
+
+/// Code on a device, ready to start. Lives as long as somebody holds it.
+struct Loaded {
+  std::shared_ptr<const Artifact> artifact;
+  virtual ~Loaded() = default;
+};
+
+/// Memory on a device, freed with the object. On the host for cpu and simt.
+struct Memory {
+  void* data = nullptr;
+  size_t bytes = 0;
+  virtual ~Memory() = default;
+};
+
+/// Bytes that a kernel may touch: `begin` up to, not including, `begin + bytes`. Only simt looks at them.
+struct Region {
+  const void* begin;
+  size_t bytes;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// "cpu", "cuda:0" …
+  virtual const std::string& name() const = 0;
+
+  // Pure, microseconds.
+  virtual Schedule schedule(const Kernel& kernel, const Facts& facts) const = 0;
+  virtual Launch launch(const Kernel& kernel, const Schedule& schedule, const Facts& facts) const = 0;
+
+  /// The kernel's code, from the cache or compiled, loaded. Thread-safe. Its artifact's schedule is the one that it was compiled
+  /// with, which may differ from the one asked for (after spills); launch() wants that one.
+  virtual Result<std::shared_ptr<const Loaded>> load(const Kernel& kernel, const Schedule& schedule, Cache& cache) const = 0;
+
+  /// May code be loaded and memory be allocated now? A stream that is being captured forbids it.
+  virtual Status may_prepare(void* stream) const = 0;
+  /// Is the stream being captured? Then a workspace of ours belongs to the captured graph from now on.
+  virtual bool captured(void* stream) const = 0;
+
+  /// Does start() look at regions?
+  virtual bool wants_regions() const { return false; }
+  /// Starts one launch: on a stream, or now. `args` is read before it returns.
+  virtual Status start(const Loaded& code, const Launch& launch, std::span<const std::byte> args, std::span<const Region> regions,
+                       void* stream) const = 0;
+
+  /// At least `bytes`, aligned to 256, zeroed.
+  virtual Result<std::unique_ptr<Memory>> allocate(size_t bytes) const = 0;
+  virtual Status upload(void* to, const void* from, size_t bytes) const = 0;
+  virtual Status download(void* to, const void* from, size_t bytes) const = 0;
+  /// Zeroes memory in stream order.
+  virtual Status clear(void* data, size_t bytes, void* stream) const = 0;
+  /// Waits for all that was started on the stream.
+  virtual Status wait(void* stream) const = 0;
+};
+
+/// The back end of a device name: "auto", "cpu", "cuda", "cuda:1", "simt". One object a device in a process.
+/// Errors   input: an unknown name; environment: not in this build, no driver, no such device.
+Result<std::shared_ptr<const Backend>> backend(const std::string& device);
+
+/// Devices that work here, for messages and lists: "cpu", "cuda:0" …; "reference" always.
+std::vector<std::string> devices();
+
+// One a back end; defined where it is built in.
+Result<std::shared_ptr<const Backend>> cpu_backend();
+Result<std::shared_ptr<const Backend>> cuda_backend(int index);
+Result<std::shared_ptr<const Backend>> simt_backend();
+/// How many CUDA devices there are; 0 without a driver.
+int cuda_devices();
+
+}  // namespace fusec

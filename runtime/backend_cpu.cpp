@@ -1,0 +1,97 @@
+// The host as a device: LLVM objects from the cache, loaded by ORC, run by the parallel loop.
+
+#if FUSEC_HAS_CPU
+
+#include <cstdlib>
+#include <cstring>
+
+#include "codegen/cpu/cpu.h"
+#include "runtime/backend.h"
+#include "runtime/cpu/orc.h"
+#include "runtime/cpu/threads.h"
+
+namespace fusec {
+namespace {
+
+struct CpuCode final : Loaded {
+  cpu::Code code;
+};
+
+struct HostMemory final : Memory {
+  ~HostMemory() override { std::free(data); }
+};
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend() : identity_(cpu::identity(cpu::host())) {}
+
+  const std::string& name() const override { return name_; }
+  Schedule schedule(const Kernel& kernel, const Facts& facts) const override { return cpu::schedule(kernel, facts, cpu::host()); }
+  Launch launch(const Kernel& kernel, const Schedule& schedule, const Facts& facts) const override {
+    return cpu::launch(kernel, schedule, facts);
+  }
+
+  Result<std::shared_ptr<const Loaded>> load(const Kernel& kernel, const Schedule& schedule, Cache& cache) const override {
+    const Digest key = cache_key({"cpu", print(kernel), bytes(schedule), identity_});
+    Result<Cache::Shared> artifact = cache.get(key, [&] { return cpu::compile(kernel, schedule, cpu::host()); });
+    if (!artifact) return artifact.error();
+    Result<cpu::Code> code = cpu::load((*artifact)->bytes, (*artifact)->entry, (*artifact)->finish_entry);
+    if (!code) return code.error();
+    auto loaded = std::make_shared<CpuCode>();
+    loaded->artifact = *artifact;
+    loaded->code = std::move(*code);
+    return std::shared_ptr<const Loaded>(std::move(loaded));
+  }
+
+  Status may_prepare(void*) const override { return Done{}; }
+  bool captured(void*) const override { return false; }
+
+  Status start(const Loaded& loaded, const Launch& launch, std::span<const std::byte> args, std::span<const Region>, void*) const override {
+    const cpu::Code& code = static_cast<const CpuCode&>(loaded).code;
+    // The loop's body must fit std::function without allocation: two words.
+    struct Call {
+      cpu::Entry entry;
+      const void* args;
+    } call{code.entry, args.data()};
+    auto body = [&call](int64_t begin, int64_t end) { call.entry(call.args, begin, end); };
+    cpu::parallel_for(launch.grid[0], launch.block, body);
+    if (code.finish) {
+      call.entry = code.finish;
+      cpu::parallel_for(launch.grid[1], 1, body);
+    }
+    return Done{};
+  }
+
+  Result<std::unique_ptr<Memory>> allocate(size_t bytes) const override {
+    auto memory = std::make_unique<HostMemory>();
+    memory->bytes = (std::max<size_t>(bytes, 1) + 255) / 256 * 256;
+    memory->data = std::aligned_alloc(256, memory->bytes);
+    if (!memory->data) return environment_error("out of memory: " + std::to_string(bytes) + " bytes");
+    std::memset(memory->data, 0, memory->bytes);
+    return std::unique_ptr<Memory>(std::move(memory));
+  }
+  Status upload(void* to, const void* from, size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+    return Done{};
+  }
+  Status download(void* to, const void* from, size_t bytes) const override { return upload(to, from, bytes); }
+  Status clear(void* data, size_t bytes, void*) const override {
+    std::memset(data, 0, bytes);
+    return Done{};
+  }
+  Status wait(void*) const override { return Done{}; }
+
+ private:
+  std::string name_ = "cpu", identity_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const Backend>> cpu_backend() {
+  static const std::shared_ptr<const Backend> kBackend = std::make_shared<CpuBackend>();
+  return kBackend;
+}
+
+}  // namespace fusec
+
+#endif
