@@ -1,0 +1,82 @@
+#include "tools/fusec/command.h"
+
+#include <charconv>
+#include <iostream>
+#include <iterator>
+
+#include "lib/support/files.h"
+#include "tools/fusec/import.h"
+
+namespace fusec::cli {
+
+int fail(const Error& error) {
+  std::cout.flush();
+  std::cerr << "error: " << error.text() << (error.text().ends_with('\n') ? "" : "\n");
+  switch (error.kind) {
+    case Error::input: return 2;
+    case Error::environment: return 3;
+    case Error::internal: return 70;
+  }
+  return 70;
+}
+
+Result<std::string> read_input(const std::string& path) {
+  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  return read_file(path);
+}
+
+Status write_output(const std::string& path, std::string_view bytes) {
+  if (path != "-") return write_file_atomically(path, bytes);
+  std::cout.write(bytes.data(), std::streamsize(bytes.size())).flush();
+  return std::cout ? Status(Done{}) : Status(environment_error("cannot write to standard output"));
+}
+
+Result<std::vector<Graph>> load_graphs(const std::string& path) {
+  if (path.ends_with(".onnx")) {
+    Result<Model> model = import_model(path);
+    if (!model) return model.error();
+    return std::vector<Graph>{std::move(model->graph)};
+  }
+  Result<std::string> text = read_input(path);
+  if (!text) return text.error();
+  return parse_all(*text, path);
+}
+
+Result<Graph> load_graph(const std::string& path, const std::string& name) {
+  Result<std::vector<Graph>> graphs = load_graphs(path);
+  if (!graphs) return graphs.error();
+  if (graphs->empty()) return input_error(path + ": there is no graph in it");
+  if (name.empty() && graphs->size() == 1) return graphs->front();
+  std::string names;
+  for (const Graph& graph : *graphs) {
+    if (graph.name() == name) return graph;
+    names += (names.empty() ? "@" : ", @") + graph.name();
+  }
+  if (name.empty()) return input_error(path + ": which graph? --graph one of " + names);
+  return input_error(path + ": there is no graph @" + name + ", only " + names);
+}
+
+std::string fixed(double value, int digits) {
+  char text[64];
+  const auto [end, error] = std::to_chars(text, text + sizeof(text), value, std::chars_format::fixed, digits);
+  return error == std::errc() ? std::string(text, end) : "?";
+}
+
+namespace {
+std::string scaled(double value, const char* const (&units)[5], double step) {
+  size_t unit = 0;
+  while (unit < 4 && value >= step * 0.9995) value /= step, ++unit;
+  return fixed(value, value < 10 ? 2 : value < 100 ? 1 : 0) + " " + units[unit];
+}
+}  // namespace
+
+std::string time_text(double seconds) {
+  static const char* const kUnits[5] = {"ns", "µs", "ms", "s", "ks"};
+  return scaled(seconds * 1e9, kUnits, 1000);
+}
+std::string size_text(double bytes) {
+  static const char* const kUnits[5] = {"B", "kB", "MB", "GB", "TB"};
+  return bytes < 1000 ? fixed(bytes, 0) + " B" : scaled(bytes, kUnits, 1000);
+}
+
+}  // namespace fusec::cli

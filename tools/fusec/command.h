@@ -1,0 +1,43 @@
+#pragma once
+// What every subcommand is made of: a function that declares its options on a CLI11 app and returns what to do once they are parsed.
+// main.cpp holds the table. Results go to stdout, messages to stderr.
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fusec/graph.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fusec::cli {
+
+/// Exit statuses: 0 good, 1 a check failed, 2 the input is at fault, 3 the environment is, 70 fusec itself.
+using Action = std::function<int()>;
+/// What `fusec test` runs on a graph of a test: the text that the command would print for it.
+using TextAction = std::function<Result<std::string>(const Graph&)>;
+
+/// Prints the error to stderr and returns its exit status.
+int fail(const Error& error);
+
+/// A whole file; "-" is stdin.
+Result<std::string> read_input(const std::string& path);
+/// Replaces a file in one step: no partial one is ever seen. "-" is stdout.
+Status write_output(const std::string& path, std::string_view bytes);
+
+/// Graphs of a .fus or .onnx file ("-" is .fus on stdin).
+Result<std::vector<Graph>> load_graphs(const std::string& path);
+/// The graph of that name; "" is the only one of the file.
+Result<Graph> load_graph(const std::string& path, const std::string& name);
+
+/// "1.23 ms", "4.5 µs": three digits.
+std::string time_text(double seconds);
+/// "1.5 GB", "320 B": decimal units.
+std::string size_text(double bytes);
+/// Locale-free, with `digits` after the point.
+std::string fixed(double value, int digits);
+
+}  // namespace fusec::cli

@@ -1,0 +1,208 @@
+#include "tools/fusec/execute.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+
+#include "lib/ir/convert.h"
+#include "lib/support/hash.h"
+#include "runtime/backend.h"
+#include "runtime/program.h"
+
+namespace fusec::cli {
+namespace {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+/// Tensors in a device's memory. On the host they are used where they are.
+struct Placed {
+  std::vector<std::unique_ptr<Memory>> memory;
+  std::vector<Buffer> buffers;
+};
+
+Result<Placed> place(const Backend* device, std::span<const Tensor> tensors, bool upload) {
+  Placed out;
+  for (const Tensor& t : tensors) {
+    void* data = const_cast<std::byte*>(t.data.data());
+    if (device) {
+      Result<std::unique_ptr<Memory>> memory = device->allocate(t.data.size());
+      if (!memory) return memory.error();
+      data = (*memory)->data;
+      if (Status s = upload && !t.data.empty() ? device->upload(data, t.data.data(), t.data.size()) : Status(Done{}); !s) return s.error();
+      out.memory.push_back(std::move(*memory));
+    }
+    out.buffers.push_back({data, t.extents, {}});
+  }
+  return out;
+}
+
+Status measure(const Program& program, const Placed& inputs, const Placed& outputs, Timing& timing) {
+  const Backend* device = program.impl().backend();
+  auto once = [&]() -> Status {
+    Status s = program.run(inputs.buffers, outputs.buffers);
+    return s && device ? device->wait(nullptr) : s;
+  };
+  std::vector<double> times;
+  const double start = now();
+  for (int i = 0; i < 3; ++i)
+    if (Status s = once(); !s) return s;
+  while (times.size() < 7 || (now() - start < 0.5 && times.size() < 2000)) {
+    const double t = now();
+    if (Status s = once(); !s) return s;
+    times.push_back(now() - t);
+    if (now() - start > 20) break;
+  }
+  std::sort(times.begin(), times.end());
+  timing.runs = int(times.size());
+  timing.median = times[times.size() / 2];
+  timing.best = times.front();
+  timing.spread = (times[times.size() * 9 / 10] - times[times.size() / 10]) / timing.median;
+  return Done{};
+}
+
+}  // namespace
+
+std::string resolve(const std::string& device) {
+  if (device != "auto") return device;
+  return backend("auto") ? device : "reference";
+}
+
+Result<std::vector<Tensor>> execute(const ExecuteOptions& options, const Graph& graph, std::span<const Tensor> inputs, Timing* timing) {
+  const double start = now();
+  Result<Program> program = compile(graph, {.device = resolve(options.device), .numerics = options.numerics});
+  if (!program) return program.error();
+  std::vector<std::vector<int64_t>> extents;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    extents.push_back(inputs[i].extents);
+    const DType wanted = graph.node(graph.inputs()[i].node).type.dtype;
+    if (inputs[i].dtype != wanted)
+      return input_error("input %" + graph.inputs()[i].name + " is " + std::string(name(wanted)) + ", not " + std::string(name(inputs[i].dtype)));
+  }
+  Result<std::vector<std::vector<int64_t>>> shapes = program->output_extents(extents);
+  if (!shapes) return shapes.error();
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < shapes->size(); ++i) {
+    Tensor& t = outputs.emplace_back();
+    t.dtype = graph.node(graph.outputs()[i].node).type.dtype;
+    t.extents = (*shapes)[i];
+    size_t size = bytes(t.dtype);
+    for (int64_t extent : t.extents)
+      if (__builtin_mul_overflow(size, size_t(extent), &size) || size > size_t{1} << 46) return input_error("an output is larger than any memory");
+    t.data.resize(size);
+  }
+  const Backend* device = program->impl().backend();
+  Result<Placed> in = place(device, inputs, true);
+  if (!in) return in.error();
+  Result<Placed> out = place(device, outputs, false);
+  if (!out) return out.error();
+  if (Status s = program->run(in->buffers, out->buffers); !s) return s.error();
+  if (Status s = device ? device->wait(nullptr) : Status(Done{}); !s) return s.error();
+  if (timing) {
+    timing->device = program->device();
+    timing->compile = now() - start;
+    for (std::span<const Tensor> side : {inputs, std::span<const Tensor>(outputs)})
+      for (const Tensor& t : side) timing->bytes += double(t.data.size());
+    if (Status s = measure(*program, *in, *out, *timing); !s) return s.error();
+  }
+  for (size_t i = 0; device && i < outputs.size(); ++i)
+    if (Status s = device->download(outputs[i].data.data(), out->buffers[i].data, outputs[i].data.size()); !s) return s.error();
+  return outputs;
+}
+
+std::vector<std::string> test_devices() { return devices(); }
+
+Result<Sizes> parse_dims(const std::vector<std::string>& dims) {
+  Sizes sizes;
+  for (const std::string& dim : dims) {
+    const size_t at = dim.rfind('=');
+    int64_t size = -1;
+    if (at != dim.npos) {
+      const auto [end, error] = std::from_chars(dim.data() + at + 1, dim.data() + dim.size(), size);
+      if (error != std::errc() || end != dim.data() + dim.size()) size = -1;
+    }
+    if (size < 0) return input_error("--dim " + dim + ": NAME=SIZE is expected");
+    sizes[dim.substr(0, at)] = size;
+  }
+  return sizes;
+}
+
+Result<Inputs> complete_inputs(const Graph& graph, Tensors given, const std::vector<std::string>& dims, uint64_t seed) {
+  Result<Sizes> sizes = parse_dims(dims);
+  if (!sizes) return sizes.error();
+  const std::vector<std::string> symbols = graph.symbols();
+  for (const auto& [name, size] : *sizes)
+    if (std::find(symbols.begin(), symbols.end(), name) == symbols.end()) return input_error("graph @" + graph.name() + " has no dim " + name);
+  for (const Port& port : graph.inputs()) {
+    auto found = given.find(port.name);
+    const Shape& shape = graph.node(port.node).type.shape;
+    if (found == given.end() || found->second.extents.size() != shape.size()) continue;  // a wrong rank is bind's to report
+    for (size_t k = 0; k < shape.size(); ++k)
+      if (const std::vector<std::string> names = shape[k].symbols(); names.size() == 1 && shape[k] == Dim::symbol(names[0]))
+        sizes->emplace(names[0], found->second.extents[k]);
+  }
+  Inputs out;
+  for (const Port& port : graph.inputs()) {
+    const Type& type = graph.node(port.node).type;
+    if (auto found = given.find(port.name); found != given.end()) {
+      if (found->second.dtype != type.dtype)
+        return input_error("input %" + port.name + " is " + std::string(name(type.dtype)) + ", its file holds " + std::string(name(found->second.dtype)));
+      out.values.push_back(std::move(found->second));
+      continue;
+    }
+    std::vector<int64_t> extents;
+    int64_t count = int64_t(bytes(type.dtype));
+    for (const Dim& dim : type.shape) {
+      const std::optional<int64_t> extent = dim.value(*sizes);
+      if (!extent || *extent < 0) {
+        std::string missing;
+        for (const std::string& s : dim.symbols())
+          if (!sizes->contains(s)) missing = s;
+        if (missing.empty()) return input_error("the extent " + dim.text() + " of %" + port.name + " has no sensible value");
+        return input_error("dim " + missing + " of %" + port.name + " has no size: give --dim " + missing + "=1024, or an input that has it");
+      }
+      extents.push_back(*extent);
+      if (__builtin_mul_overflow(count, *extent, &count) || count > int64_t{1} << 40) return input_error("input %" + port.name + " is too large to draw");
+    }
+    out.values.push_back(draw(port.name, type.dtype, std::move(extents), seed));
+    out.drawn.push_back(port.name);
+  }
+  return out;
+}
+
+void add_numerics_option(CLI::App& app, Numerics& numerics) {
+  app.add_option("--numerics", numerics, "strict: fusing changes no bit; fused: narrow intermediates stay f32; fast: approximations too")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Numerics>{{"strict", Numerics::strict}, {"fused", Numerics::fused}, {"fast", Numerics::fast}}));
+}
+
+Tensor draw(const std::string& name, DType dtype, std::vector<int64_t> extents, uint64_t seed) {
+  Tensor out{dtype, std::move(extents), {}};
+  const int64_t count = out.elements();
+  out.data.resize(count * bytes(dtype));
+  uint64_t state = Hasher().add(seed).add(name).value() | 1;
+  auto next = [&state] {
+    state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
+    return state * 0x2545f4914f6cdd1d;
+  };
+  constexpr int64_t kChunk = 4096;
+  std::vector<double> chunk(kChunk);
+  for (int64_t at = 0; at < count; at += kChunk) {
+    const int64_t n = std::min(kChunk, count - at);
+    for (int64_t i = 0; i < n; ++i) {
+      const uint64_t r = next();
+      if (dtype == DType::boolean) chunk[i] = r >> 63;
+      else if (is_integer(dtype)) chunk[i] = double((r >> 32) % 17) - (is_signed(dtype) ? 8 : 0);
+      else {
+        // Irwin-Hall of four 16-bit uniforms: mean 2, variance 1/3.
+        double sum = 0;
+        for (int k = 0; k < 4; ++k) sum += double((r >> (16 * k)) & 0xffff) / 65536;
+        chunk[i] = (sum - 2) * std::sqrt(3.0);
+      }
+    }
+    convert(DType::f64, reinterpret_cast<const std::byte*>(chunk.data()), dtype, out.data.data() + at * bytes(dtype), n);
+  }
+  return out;
+}
+
+}  // namespace fusec::cli

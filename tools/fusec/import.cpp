@@ -1,0 +1,54 @@
+#include "tools/fusec/import.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "lib/import/onnx.h"
+#include "lib/import/onnx_tensor.h"
+#include "tools/fusec/command.h"
+#include "tools/fusec/execute.h"
+
+namespace fusec::cli {
+
+Result<Model> import_model(const std::string& path, const Tensors& given, const Sizes& sizes) {
+  ImportOptions options;
+  options.sizes = sizes;
+  for (const auto& [name, tensor] : given) options.values[name] = std::make_shared<const Tensor>(tensor);
+  Result<Imported> imported = import_onnx(path, options);
+  if (!imported) return imported.error();
+  Model model{std::move(imported->graph), {}};
+  for (size_t i = 0; i < imported->defaults.size(); ++i)
+    if (imported->defaults[i]) model.defaults[model.graph.inputs()[i].name] = *imported->defaults[i];
+  return model;
+}
+
+Result<Tensors> parse_tensor_proto(const std::string& path) {
+  Result<onnx::NamedTensor> tensor = onnx::read_tensor_file(path);
+  if (!tensor) return tensor.error();
+  return Tensors{{tensor->name, std::move(tensor->tensor)}};
+}
+
+// fusec import: ONNX to text.
+Action add_import(CLI::App& app) {
+  struct Options {
+    std::string model, output = "-";
+    std::vector<std::string> dims;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("MODEL", options->model, ".onnx file")->required();
+  app.add_option("-o,--output", options->output, ".fus file (default: standard output)");
+  app.add_option("--dim", options->dims, "N=8: value of a named dim of the model");
+  return [options] {
+    Result<Sizes> sizes = parse_dims(options->dims);
+    if (!sizes) return fail(sizes.error());
+    Result<Model> model = import_model(options->model, {}, *sizes);
+    if (!model) return fail(model.error());
+    for (const auto& [name, tensor] : model->defaults)
+      std::cerr << "weight %" << name << " (" << size_text(double(tensor.data.size())) << ") is an input of the graph\n";
+    Status written = write_output(options->output, print(model->graph));
+    return written ? 0 : fail(written.error());
+  };
+}
+
+}  // namespace fusec::cli

@@ -1,0 +1,20 @@
+#pragma once
+// Graphs and tensors from ONNX files: the one place of the command line that knows lib/import.
+
+#include "fusec/graph.h"
+#include "tools/fusec/tensor_file.h"
+
+namespace fusec::cli {
+
+/// A graph, and what its inputs are when nobody gives them: the large weights of an ONNX model.
+struct Model {
+  Graph graph;
+  Tensors defaults;
+};
+
+/// `given`: inputs whose values may be needed to build the graph (a shape, say); those that were are no inputs of it any more.
+Result<Model> import_model(const std::string& path, const Tensors& given = {}, const Sizes& sizes = {});
+/// A TensorProto, with its name.
+Result<Tensors> parse_tensor_proto(const std::string& path);
+
+}  // namespace fusec::cli

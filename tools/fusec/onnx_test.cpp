@@ -1,0 +1,107 @@
+#include "tools/fusec/onnx_test.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "tools/fusec/command.h"
+#include "tools/fusec/execute.h"
+#include "tools/fusec/fus_file.h"
+#include "tools/fusec/import.h"
+#include "tools/fusec/tensor_file.h"
+
+namespace fusec::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// input_0.pb, input_1.pb … of a data set, with their names.
+Result<std::vector<std::pair<std::string, Tensor>>> read_set(const fs::path& folder, const char* prefix) {
+  std::vector<std::pair<std::string, Tensor>> out;
+  for (size_t i = 0;; ++i) {
+    const fs::path file = folder / (prefix + std::to_string(i) + ".pb");
+    if (!fs::exists(file)) return out;
+    Result<Tensors> tensor = read_tensors(file.string());
+    if (!tensor) return tensor.error();
+    out.emplace_back(tensor->begin()->first, std::move(tensor->begin()->second));
+  }
+}
+
+/// As ONNX's own runner compares: relative 1e-3, absolute 1e-7 for f32 and wider; what a narrow float can hold otherwise.
+double tolerance(DType type) {
+  switch (type) {
+    case DType::f16: return 2e-3;
+    case DType::bf16: return 1.6e-2;
+    case DType::f8e4m3:
+    case DType::f8e5m2: return 0.25;
+    default: return 1e-4;
+  }
+}
+
+}  // namespace
+
+namespace {
+
+/// One data set on one device; "" when every output is right.
+std::string run_set(const Graph& graph, const std::vector<Tensor>& inputs, const std::vector<std::pair<std::string, Tensor>>& wanted,
+                    const std::string& device) {
+  Result<std::vector<Tensor>> got = execute({.device = device}, graph, inputs);
+  if (!got) return "on " + device + ": " + got.error().text();
+  if (got->size() > wanted.size()) return "the data set has " + std::to_string(wanted.size()) + " outputs, the graph " + std::to_string(got->size());
+  for (size_t i = 0; i < got->size(); ++i)
+    if (std::string d = difference((*got)[i], wanted[i].second, false, tolerance(wanted[i].second.dtype)); !d.empty())
+      return "on " + device + ": output " + graph.outputs()[i].name + " " + d;
+  return "";
+}
+
+}  // namespace
+
+void run_onnx_test(const std::string& folder, const std::vector<std::string>& devices, OnnxTally& tally) {
+  for (const fs::directory_entry& set : fs::directory_iterator(folder)) {
+    if (!set.path().filename().string().starts_with("test_data_set_")) continue;
+    auto failed = [&](const std::string& what) {
+      ++tally.failed;
+      std::cout << "FAILED " << fs::path(folder).filename().string() << ": " << what << "\n";
+    };
+    auto unsupported = [&](const Error& error) {
+      ++tally.unsupported;
+      std::string reason = error.text();
+      reason = reason.substr(0, reason.find('\n'));
+      if (const size_t at = reason.find("model.onnx: "); at != reason.npos) reason = reason.substr(at + 12);  // else each is unique
+      ++tally.reasons[reason];
+    };
+    auto inputs = read_set(set.path(), "input_"), wanted = read_set(set.path(), "output_");
+    if (!inputs || !wanted) {
+      unsupported(inputs ? wanted.error() : inputs.error());  // an element type that we have not
+      continue;
+    }
+    Tensors given;
+    for (auto& [name, tensor] : *inputs) given[name] = std::move(tensor);
+    Result<Model> model = import_model(folder + "/model.onnx", given);
+    if (!model) {
+      unsupported(model.error());
+      continue;
+    }
+    given.merge(model->defaults);
+    Result<Inputs> values = complete_inputs(model->graph, std::move(given), {}, 0);
+    if (!values || !values->drawn.empty()) {
+      failed(values ? "the data set lacks an input" : values.error().text());
+      continue;
+    }
+    for (const std::string& device : devices) {
+      const std::string wrong = run_set(model->graph, values->values, *wanted, device);
+      if (wrong.empty()) ++tally.passed;
+      else failed(wrong);
+    }
+  }
+}
+
+void print_onnx_tally(const OnnxTally& tally, bool verbose) {
+  if (!verbose) return;
+  std::vector<std::pair<int, std::string>> rows;
+  for (const auto& [reason, count] : tally.reasons) rows.emplace_back(-count, reason);
+  std::sort(rows.begin(), rows.end());
+  for (const auto& [count, reason] : rows) std::cout << "unsupported, " << -count << " times: " << reason << "\n";
+}
+
+}  // namespace fusec::cli

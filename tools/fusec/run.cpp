@@ -1,0 +1,143 @@
+// fusec run: computes the outputs of one graph.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+
+#include "lib/ir/literal.h"
+#include "lib/support/text.h"
+#include "tools/fusec/check.h"
+#include "tools/fusec/command.h"
+#include "tools/fusec/execute.h"
+#include "tools/fusec/import.h"
+#include "tools/fusec/tensor_file.h"
+
+namespace fusec::cli {
+namespace {
+
+struct Options {
+  std::string file, graph;
+  ExecuteOptions execute{.device = "auto"};
+  std::vector<std::string> inputs, outputs, dims;
+  uint64_t seed = 0;
+  bool check = false, time = false, quiet = false;
+};
+
+/// "NAME=REST" in two; NAME is empty without '='.
+std::pair<std::string, std::string> split(const std::string& text) {
+  const size_t at = text.find('=');
+  return at == text.npos ? std::pair{std::string(), text} : std::pair{text.substr(0, at), text.substr(at + 1)};
+}
+
+/// The tensors of -i: NAME=FILE, or a file whose tensors have names.
+Result<Tensors> read_inputs(const Options& options, const Graph* graph) {
+  Tensors given;
+  for (const std::string& spec : options.inputs) {
+    const auto [name, file] = split(spec);
+    if (name.empty()) {
+      Result<Tensors> tensors = read_tensors(file);
+      if (!tensors) return tensors.error();
+      const bool nameless = graph && graph->inputs().size() == 1 && tensors->size() == 1;
+      for (auto& [n, tensor] : *tensors) given[n.empty() && nameless ? graph->inputs()[0].name : n] = std::move(tensor);
+    } else {
+      std::optional<DType> wanted;
+      for (size_t i = 0; graph && i < graph->inputs().size(); ++i)
+        if (graph->inputs()[i].name == name) wanted = graph->node(graph->inputs()[i].node).type.dtype;
+      Result<Tensor> tensor = read_tensor(file, wanted);
+      if (!tensor) return tensor.error();
+      given[name] = std::move(*tensor);
+    }
+  }
+  return given;
+}
+
+/// The graph, and in `given` what its inputs are: from files, and the weights of an ONNX model.
+Result<Graph> load(const Options& options, Tensors& given) {
+  const bool onnx = options.file.ends_with(".onnx");
+  std::optional<Graph> graph;
+  if (!onnx) {
+    Result<Graph> loaded = load_graph(options.file, options.graph);
+    if (!loaded) return loaded;
+    graph = std::move(*loaded);
+  }
+  Result<Tensors> read = read_inputs(options, onnx ? nullptr : &*graph);
+  if (!read) return read.error();
+  given = std::move(*read);
+  if (onnx) {
+    Result<Model> model = import_model(options.file, given);
+    if (!model) return model.error();
+    graph = std::move(model->graph);
+    given.merge(model->defaults);
+    return *graph;
+  }
+  for (const auto& [name, tensor] : given)
+    if (std::none_of(graph->inputs().begin(), graph->inputs().end(), [&](const Port& port) { return port.name == name; }))
+      return input_error("graph @" + graph->name() + " has no input %" + name);
+  return *graph;
+}
+
+Status write_outputs(const Graph& graph, const std::vector<Tensor>& values, const std::vector<std::string>& specs) {
+  for (const std::string& spec : specs) {
+    const auto [name, file] = split(spec);
+    Tensors chosen;
+    for (size_t i = 0; i < values.size(); ++i)
+      if (name.empty() || graph.outputs()[i].name == name) chosen[graph.outputs()[i].name] = values[i];
+    if (chosen.empty()) return input_error("graph @" + graph.name() + " has no output " + name);
+    if (Status s = write_tensors(file, chosen); !s) return s;
+  }
+  return Done{};
+}
+
+/// A few elements for people: all of a small tensor, the first ones of a larger.
+std::string preview(const Tensor& tensor) {
+  if (tensor.elements() <= 32) return text(tensor);
+  std::string out = text(Type{tensor.dtype, {tensor.extents.begin(), tensor.extents.end()}}) + " [";
+  for (int64_t i = 0; i < 8; ++i) out += element_text(tensor.dtype, tensor.data.data() + i * bytes(tensor.dtype)) + ", ";
+  return out + "...]";
+}
+
+int run(const Options& options) {
+  Tensors given;
+  Result<Graph> graph = load(options, given);
+  if (!graph) return fail(graph.error());
+  Result<Inputs> inputs = complete_inputs(*graph, std::move(given), options.dims, options.seed);
+  if (!inputs) return fail(inputs.error());
+  if (!inputs->drawn.empty())
+    std::cerr << "drawn from seed " << options.seed << ": " << join(", ", inputs->drawn.data(), inputs->drawn.data() + inputs->drawn.size()) << "\n";
+
+  Timing timing;
+  Result<std::vector<Tensor>> values = execute(options.execute, *graph, inputs->values, options.time ? &timing : nullptr);
+  if (!values) return fail(values.error());
+  if (Status s = write_outputs(*graph, *values, options.outputs); !s) return fail(s.error());
+  if (!options.quiet && options.outputs.empty())
+    for (size_t i = 0; i < values->size(); ++i) std::cout << graph->outputs()[i].name << ": " << preview((*values)[i]) << "\n";
+  if (options.time)
+    std::cout << "time: " << time_text(timing.median) << " on " << timing.device << ", median of " << timing.runs << ", "
+              << size_text(timing.bytes / std::max(timing.median, 1e-12)) << "/s; compile " << time_text(timing.compile) << "\n";
+  if (!options.check) return 0;
+  Result<CheckReport> report = check(*graph, inputs->values, *values, options.execute.numerics);
+  if (!report) return fail(report.error());
+  std::cout << report->text;
+  return report->good ? 0 : 1;
+}
+
+}  // namespace
+
+Action add_run(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("FILE", options->file, ".fus or .onnx file; - is .fus on standard input")->required();
+  app.add_option("--graph", options->graph, "which graph of the file");
+  app.add_option("--device", options->execute.device, "auto, cpu, cuda[:N], simt or reference")->capture_default_str();
+  app.add_option("-i,--input", options->inputs, "NAME=FILE: .npy, .npz[:NAME], .safetensors[:NAME], ONNX .pb; or a file with names of its own");
+  app.add_option("-o,--output", options->outputs, "NAME=FILE, or FILE for all: .npy, .npz, .safetensors");
+  app.add_option("--dim", options->dims, "N=1024: size of a named dim");
+  add_numerics_option(app, options->execute.numerics);
+  app.add_option("--seed", options->seed, "of inputs that are not given: floats about normal, integers within 8 (unsigned: up to 16)")->capture_default_str();
+  app.add_flag("--check", options->check, "compare with the reference evaluator; exit 1 when they differ");
+  app.add_flag("--time", options->time, "median time of a warm call");
+  app.add_flag("-q,--quiet", options->quiet, "print no outputs");
+  return [options] { return run(*options); };
+}
+
+}  // namespace fusec::cli

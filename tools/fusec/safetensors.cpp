@@ -1,0 +1,74 @@
+// .safetensors: the length of a JSON header (64 bits), the header, the data. https://github.com/huggingface/safetensors#format
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "tools/fusec/tensor_file.h"
+
+namespace fusec::cli {
+namespace {
+
+struct Row {
+  const char* name;
+  DType type;
+};
+const Row kTypes[] = {{"BOOL", DType::boolean}, {"I8", DType::i8},   {"I16", DType::i16}, {"I32", DType::i32},       {"I64", DType::i64},
+                      {"U8", DType::u8},        {"U16", DType::u16}, {"U32", DType::u32}, {"U64", DType::u64},       {"F16", DType::f16},
+                      {"BF16", DType::bf16},    {"F32", DType::f32}, {"F64", DType::f64}, {"F8_E4M3", DType::f8e4m3}, {"F8_E5M2", DType::f8e5m2}};
+
+}  // namespace
+
+Result<Tensors> parse_safetensors(std::string_view file) {
+  uint64_t length = 0;
+  if (file.size() < 8) return input_error("not a .safetensors file");
+  for (int i = 0; i < 8; ++i) length |= uint64_t(uint8_t(file[i])) << (8 * i);
+  if (length > file.size() - 8) return input_error(".safetensors: the header does not end");
+  const nlohmann::json header = nlohmann::json::parse(file.substr(8, length), nullptr, false);
+  if (!header.is_object()) return input_error(".safetensors: the header is no JSON object");
+  const std::string_view data = file.substr(8 + length);
+  Tensors out;
+  for (const auto& [name, row] : header.items()) {
+    if (name == "__metadata__") continue;
+    auto bad = [&](const std::string& what) { return input_error(".safetensors: " + name + ": " + what); };
+    if (!row.is_object() || !row.contains("dtype") || !row["dtype"].is_string() || !row.contains("shape") || !row["shape"].is_array() ||
+        !row.contains("data_offsets") || !row["data_offsets"].is_array() || row["data_offsets"].size() != 2)
+      return bad("dtype, shape and data_offsets are expected");
+    Tensor tensor;
+    bool known = false;
+    for (const Row& type : kTypes)
+      if (row["dtype"].get<std::string>() == type.name) tensor.dtype = type.type, known = true;
+    if (!known) return bad("element type " + row["dtype"].get<std::string>() + " is not supported");
+    size_t size = bytes(tensor.dtype);
+    for (const nlohmann::json& extent : row["shape"]) {
+      if (!extent.is_number_unsigned()) return bad("a bad shape");
+      tensor.extents.push_back(extent.get<int64_t>());
+      if (__builtin_mul_overflow(size, extent.get<size_t>(), &size)) return bad("a shape beyond all memory");
+    }
+    const nlohmann::json &first = row["data_offsets"][0], &last = row["data_offsets"][1];
+    if (!first.is_number_unsigned() || !last.is_number_unsigned()) return bad("bad offsets");
+    const uint64_t begin = first.get<uint64_t>(), end = last.get<uint64_t>();
+    if (begin > end || end > data.size() || end - begin != size) return bad("its offsets do not fit its shape and the file");
+    tensor.data.resize(size);
+    std::memcpy(tensor.data.data(), data.data() + begin, size);
+    out[name] = std::move(tensor);
+  }
+  return out;
+}
+
+std::string safetensors_bytes(const Tensors& tensors) {
+  nlohmann::json header = nlohmann::json::object();
+  std::string data;
+  for (const auto& [name, tensor] : tensors) {
+    const char* type = "";
+    for (const Row& row : kTypes)
+      if (row.type == tensor.dtype) type = row.name;
+    header[name] = {{"dtype", type}, {"shape", tensor.extents}, {"data_offsets", {data.size(), data.size() + tensor.data.size()}}};
+    data.append(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
+  }
+  std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), out;
+  text.append((8 - text.size() % 8) % 8, ' ');
+  for (int i = 0; i < 8; ++i) out.push_back(char(text.size() >> (8 * i)));
+  return out + text + data;
+}
+
+}  // namespace fusec::cli

@@ -1,0 +1,15 @@
+#pragma once
+// Subcommands whose output is a text about one graph: what `; run:` lines of tests may name.
+
+#include "tools/fusec/command.h"
+
+namespace fusec::cli {
+
+/// Output of {"opt", "--passes=simplify"} for a graph.
+Result<std::string> run_text_command(const std::vector<std::string>& words, const Graph& graph);
+
+TextAction add_text_opt(CLI::App& app);
+TextAction add_text_explain(CLI::App& app);
+TextAction add_text_emit(CLI::App& app);
+
+}  // namespace fusec::cli
