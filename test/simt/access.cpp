@@ -16,7 +16,8 @@ enum Byte : u8 { kZoneByte, kUnwritten, kWritten };
 
 char* arenas;
 Cell* arena_cells;
-std::vector<u8> arena_bytes;  // Byte, for each byte of each arena
+std::vector<u8> arena_bytes;    // Byte, for each byte of each arena
+std::vector<size_t> arena_used;  // bytes of each arena that the last block used
 size_t arena_count;
 
 const char* verb(bool write) { return write ? "write" : "read"; }
@@ -189,14 +190,17 @@ void prepare_arena(Block& block) {
         mmap(nullptr, want * kArena, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     arena_cells = take_cells(want * (kArena / 4));
     arena_bytes.assign(want * kArena, kZoneByte);
+    arena_used.assign(want, 0);
   }
   block.shared = arenas + index * kArena;
   u8* bytes = &arena_bytes[index * kArena];
   const Kernel& kernel = *machine->kernel;
-  std::memset(bytes, kZoneByte, kArena);
+  size_t used = kernel.dynamic_offset + machine->dynamic;
+  std::memset(bytes, kZoneByte, std::max(used, arena_used[index]));
+  arena_used[index] = used;
   for (const SharedVariable& variable : kernel.shared) std::memset(bytes + variable.offset, kUnwritten, variable.bytes);
   std::memset(bytes + kernel.dynamic_offset, kUnwritten, machine->dynamic);
-  std::memset(block.shared, 0xff, kernel.dynamic_offset + machine->dynamic);
+  std::memset(block.shared, 0xff, used);
 }
 
 void access(void* at, u64 bytes, u32 align, u32 how, u32 site) {

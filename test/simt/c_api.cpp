@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 
 #include "test/simt/machine.h"
 
@@ -54,9 +55,9 @@ void add_counts(const Machine& m, Outcome& out) {
   if (!m.traffic) return;
   for (const auto& [key, count] : m.traffic->counts()) {
     const Site& site = m.kernel->sites[key.site];
-    u32 line = site.lines.empty() ? 0 : site.lines.front(), outer = site.lines.empty() ? 0 : site.lines.back();
+    u32 line = site.lines.empty() ? 0 : site.lines.front();
     u32 bytes = count.lanes ? static_cast<u32>(count.bytes / count.lanes) : 0;
-    out.counts.push_back({line, outer, site.bytes ? site.bytes : bytes, site.write, key.shared, count.requests, count.lanes, count.sectors,
+    out.counts.push_back({line, site.lines.data(), site.lines.size(), site.bytes ? site.bytes : bytes, site.write, key.shared, count.requests, count.lanes, count.sectors,
                           count.ideal_sectors, count.passes, count.ideal_passes});
   }
 }
@@ -114,7 +115,11 @@ void simt_memory_free(simt_memory* memory) {
 
 void* simt_allocate(simt_memory* memory, size_t bytes, const char* name, int unwritten) {
   std::lock_guard lock(one_at_a_time);
-  return memory->memory.allocate(bytes, name, unwritten);
+  try {
+    return memory->memory.allocate(bytes, name, unwritten);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 
 void simt_add(simt_memory* memory, void* begin, size_t bytes, const char* name, int unwritten) {

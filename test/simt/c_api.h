@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define SIMT_API_VERSION 1
+#define SIMT_API_VERSION 2
 
 typedef enum {
   SIMT_OK = 0,
@@ -43,7 +43,9 @@ typedef struct {
 
 /* Counts of one load or store of the text. */
 typedef struct {
-  uint32_t line, outer_line;  /* where it stands; the outermost line of the calls inlined around it */
+  uint32_t line;              /* where it stands */
+  const uint32_t* lines;      /* and the lines of the calls inlined around it, innermost first; valid as long as the kernel */
+  size_t line_count;
   uint32_t bytes;             /* of one lane's access */
   int32_t write, shared;
   uint64_t requests, lanes;   /* of warps; lanes that took part in them */
@@ -79,6 +81,7 @@ SIMT_EXPORT void simt_free_text(char* text);
    unwritten: reading a byte that no kernel wrote is a fault. */
 SIMT_EXPORT simt_memory* simt_memory_new(void);
 SIMT_EXPORT void simt_memory_free(simt_memory* memory);
+/* NULL when there is no memory. */
 SIMT_EXPORT void* simt_allocate(simt_memory* memory, size_t bytes, const char* name, int unwritten);
 SIMT_EXPORT void simt_add(simt_memory* memory, void* begin, size_t bytes, const char* name, int unwritten);
 SIMT_EXPORT int simt_remove(simt_memory* memory, void* begin); /* 1 when it was known */

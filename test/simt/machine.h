@@ -5,6 +5,7 @@
 #include <array>
 #include <deque>
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -180,7 +181,7 @@ void expect(Wait wait, u32 site, u32 mask = 0);
 void suspend();
 void wake(Thread* thread);
 /// Wakes several that waited for the same thing, in the launch's order.
-void wake_all(const std::vector<Thread*>& threads);
+void wake_all(std::span<Thread* const> threads);
 bool on_own_stack(const void* at);
 /// Gives way to every other thread that can run.
 void give_way();

@@ -221,7 +221,7 @@ void wake(Thread* thread) {
   machine->ready.push_back(thread);
 }
 
-void wake_all(const std::vector<Thread*>& threads) {
+void wake_all(std::span<Thread* const> threads) {
   if (machine->options.order == SIMT_REVERSE) {
     std::for_each(threads.rbegin(), threads.rend(), wake);
   } else {

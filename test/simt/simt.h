@@ -14,6 +14,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -38,6 +39,13 @@ struct Launch {
   bool traffic = false;
 };
 
+/// Counts of one load or store of the text: simt_count, with the lines of the calls inlined around it.
+struct Count : simt_count {
+  std::vector<uint32_t> all_lines;
+
+  bool at(uint32_t wanted) const { return std::find(all_lines.begin(), all_lines.end(), wanted) != all_lines.end(); }
+};
+
 struct Result {
   simt_fault fault = SIMT_OK;
   std::string text;             // "" when ok
@@ -45,7 +53,7 @@ struct Result {
   uint32_t line = 0;            // of the kernel's text, innermost; `lines` adds the calls inlined around it
   std::vector<uint32_t> lines;
   uint64_t steps = 0, switches = 0;
-  std::vector<simt_count> counts;
+  std::vector<Count> counts;
 
   bool ok() const { return fault == SIMT_OK; }
 };
@@ -147,7 +155,8 @@ class Kernel {
     result.lines.assign(r->lines, r->lines + r->line_count);
     result.steps = r->steps;
     result.switches = r->switches;
-    result.counts.assign(r->counts, r->counts + r->count_count);
+    for (size_t i = 0; i < r->count_count; i++)
+      result.counts.push_back({r->counts[i], {r->counts[i].lines, r->counts[i].lines + r->counts[i].line_count}});
     f.simt_result_free(r);
     return result;
   }

@@ -6,9 +6,9 @@
 namespace fusec::simt {
 namespace {
 
-simt_count count_at(const Result& result, uint32_t line) {
-  for (const simt_count& count : result.counts)
-    if (count.line == line) return count;
+Count count_at(const Result& result, uint32_t line) {
+  for (const Count& count : result.counts)
+    if (count.at(line)) return count;
   ADD_FAILURE() << "no count for line " << line;
   return {};
 }
@@ -43,7 +43,7 @@ TEST(SimtTraffic, SectorsOfOneRequest) {
     } args = {x, y};
     Result result = kernel.launch("g0", memory, {.block = {32}, .traffic = true}, args);
     ASSERT_TRUE(result.ok()) << result.text;
-    for (const simt_count& count : result.counts) {
+    for (const Count& count : result.counts) {
       EXPECT_EQ(count.requests, 1u);
       EXPECT_EQ(count.lanes, 32u);
       EXPECT_EQ(count.sectors, count.write ? 4 : one.sectors);
@@ -57,7 +57,7 @@ TEST(SimtTraffic, LayerNormReadsEachRowOnce) {
   std::string text = text_of("layer_norm");
   Result result = kLayerNorm.run(load(text), {.traffic = true}).result;
   ASSERT_TRUE(result.ok()) << result.text;
-  simt_count x = count_at(result, line_of(text, "load")), y = count_at(result, line_of(text, "store"));
+  Count x = count_at(result, line_of(text, "load")), y = count_at(result, line_of(text, "store"));
   EXPECT_EQ(x.requests, 6 * 8u);  // 6 rows, 8 warps
   EXPECT_EQ(x.sectors, 6 * 1024 * 4 / 32u);
   EXPECT_EQ(x.bytes, 16u);
@@ -79,7 +79,7 @@ TEST(SimtTraffic, PaddingTakesBankConflictsAway) {
     } args = {x, y, kSide, kSide};
     Result result = load(source).launch("g0", memory, {.grid = {2, 2}, .block = {32, 8}, .traffic = true}, args);
     ASSERT_TRUE(result.ok()) << result.text;
-    for (const simt_count& count : result.counts) {
+    for (const Count& count : result.counts) {
       EXPECT_EQ(count.requests, 4 * 32u) << "line " << count.line;
       uint64_t want = !count.shared ? 0 : count.write ? count.requests : count.requests * passes;
       EXPECT_EQ(count.passes, want);
@@ -93,7 +93,7 @@ TEST(SimtTraffic, BulkCopiesCount) {
   std::string text = text_of("ring");
   Result result = kRing.run(load(text), {.traffic = true}).result;
   ASSERT_TRUE(result.ok()) << result.text;
-  simt_count copies = count_at(result, line_of(text, "copy"));
+  Count copies = count_at(result, line_of(text, "copy"));
   EXPECT_EQ(copies.requests, 5 * 2 * 4u);
   EXPECT_EQ(copies.sectors, 5 * 2 * 4 * 512 * 4 / 32u);
 }

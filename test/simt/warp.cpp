@@ -83,7 +83,8 @@ void complete(Warp& warp, Collective& open) {
   progressed();
   if (op == kSync) order_memory(warp, mask);
   u64 all = op == kSync || is_shuffle(op) ? 0 : vote(op, warp, mask);
-  std::vector<Thread*> waiting;
+  Thread* waiting[32];
+  size_t count = 0;
   for (u32 m = mask; m; m &= m - 1) {
     int i = __builtin_ctz(m);
     Thread& thread = *warp.lane[i];
@@ -95,10 +96,10 @@ void complete(Warp& warp, Collective& open) {
                                                     place(open.site).c_str(), i, thread.linear / 32, from, mask));
       thread.result = warp.value[from];
     }
-    waiting.push_back(&thread);
+    waiting[count++] = &thread;
   }
   open = {};
-  wake_all(waiting);
+  wake_all({waiting, count});
 }
 
 void check_mask(const Thread& thread, int op, u32 mask, u32 site) {
