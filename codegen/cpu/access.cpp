@@ -9,7 +9,7 @@ bool Emitter::contiguous(Val v) const {
   const Inst& inst = kernel.values[v];
   for (Val e : inst.map.extra)
     if (e != kNoVal && is_vector(e)) return false;
-  return is_vector(v) && access(v).bytes > bytes(kernel.operands[inst.operand].type);
+  return is_vector(v) && !access(v).staged && access(v).bytes > bytes(kernel.operands[inst.operand].type);
 }
 
 void Emitter::settle(Frame& frame, Val v) {
@@ -107,22 +107,29 @@ V Emitter::load(Frame& frame, Val v) {
   return convert.load(bits, type);
 }
 
-void Emitter::store(Frame& frame, Val v) {
+V Emitter::stored_bits(Frame& frame, Val v) {
   const Inst& inst = kernel.values[v];
   const Inst& source = kernel.values[inst.args[0]];
   const DType type = kernel.operands[inst.operand].type;
-  const llvm::Align align(bytes(type));
+  // A value that is already one of the narrow type needs no second rounding.
+  const bool exact = source.type == type && (source.rounds || source.kind == Kind::load ||
+                                             (source.kind == Kind::compute && source.op == Op::cast));
   Convert convert{b, native_half_};
-  const bool exact = source.type == type && (source.rounds || source.kind == Kind::load || (source.kind == Kind::compute && source.op == Op::cast));
   V x = frame.value[inst.args[0]];
   if (compute_type(source.type) != compute_type(type)) x = convert.cast(x, source.type, type);
+  return convert.store(is_vector(v) ? splat(x) : x, type, exact);
+}
+
+void Emitter::store(Frame& frame, Val v) {
+  const Inst& inst = kernel.values[v];
+  const DType type = kernel.operands[inst.operand].type;
+  const llvm::Align align(bytes(type));
+  V bits = stored_bits(frame, v);
   if (!is_vector(v)) {
     settle(frame, v);
-    V bits = convert.store(x, type, exact);
     auto write = [&] { b.CreateAlignedStore(bits, frame.address[v].at, align); };
     return inst.map.guard == kNoVal ? write() : when(frame.value[inst.map.guard], write);
   }
-  V bits = convert.store(splat(x), type, exact);
   V mask = live(frame, v);
   if (!contiguous(v)) {
     b.CreateMaskedScatter(bits, pointers(frame, v), align, mask);
@@ -138,6 +145,53 @@ void Emitter::store(Frame& frame, Val v) {
   } else {
     b.CreateAlignedStore(bits, at, align);
   }
+}
+
+// --- tiles: `width` rows along another axis, turned in registers ---------------------------------------------------------------
+
+std::vector<V> Emitter::tile_rows(Frame& first, Val v) {
+  settle(first, v);
+  llvm::Type* element = memory_type(context, kernel.operands[kernel.values[v].operand].type);
+  V by = step(v, vector_axis);
+  V row = b.CreateGEP(element, first.address[v].at, b.CreateMul(first.index[vector_axis], by));
+  std::vector<V> out;
+  for (unsigned r = 0; r < width; ++r) out.push_back(b.CreateGEP(element, row, b.CreateMul(i64(r), by)));
+  return out;
+}
+
+/// Interleaving row k with row k + width/2, log2(width) times, transposes.
+void Emitter::transpose(std::vector<V>& rows) {
+  llvm::SmallVector<int, 64> low, high;
+  const int w = static_cast<int>(width);
+  for (int i = 0; i < w / 2; ++i) {
+    low.push_back(i), low.push_back(i + w);
+    high.push_back(w / 2 + i), high.push_back(w / 2 + i + w);
+  }
+  for (unsigned done = 1; done < width; done *= 2) {
+    std::vector<V> next;
+    for (unsigned k = 0; k < width / 2; ++k) {
+      next.push_back(b.CreateShuffleVector(rows[k], rows[k + width / 2], low));
+      next.push_back(b.CreateShuffleVector(rows[k], rows[k + width / 2], high));
+    }
+    rows = std::move(next);
+  }
+}
+
+void Emitter::load_tile(std::span<Frame> frames, Val v) {
+  const DType type = kernel.operands[kernel.values[v].operand].type;
+  auto* vector = llvm::FixedVectorType::get(memory_type(context, type), width);
+  std::vector<V> rows;
+  for (V at : tile_rows(frames[0], v)) rows.push_back(b.CreateAlignedLoad(vector, at, llvm::Align(bytes(type))));
+  transpose(rows);
+  for (unsigned u = 0; u < width; ++u) frames[u].value[v] = Convert{b, native_half_}.load(rows[u], type);
+}
+
+void Emitter::store_tile(std::span<Frame> frames, Val v) {
+  const DType type = kernel.operands[kernel.values[v].operand].type;
+  std::vector<V> rows, at = tile_rows(frames[0], v);
+  for (Frame& frame : frames) rows.push_back(stored_bits(frame, v));
+  transpose(rows);
+  for (unsigned r = 0; r < width; ++r) b.CreateAlignedStore(rows[r], at[r], llvm::Align(bytes(type)));
 }
 
 void Emitter::prefetch(Frame& frame, Val v, bool write) {

@@ -22,8 +22,14 @@ Items items(const Kernel& kernel, const Schedule& schedule) {
   Items out;
   for (size_t k = 0; k < kernel.axes.size(); ++k) {
     if (kernel.axes[k].reduced) continue;
-    if (k == schedule.vector_axis) out.chunked = true;
-    else out.outer.push_back(k);
+    if (k == schedule.vector_axis) {
+      out.chunked = true;
+    } else if (schedule.skeleton == Template::cpu_tile && schedule.lane[k]) {
+      out.tiled = true;
+      out.tile_axis = k;
+    } else {
+      out.outer.push_back(k);
+    }
   }
   out.split = schedule.finish == Finish::next_kernel;
   if (out.split)
@@ -68,9 +74,11 @@ class Skeleton {
   void hoist_all(Frame& frame);
   /// Indices of the outer axes from an item's number; what is left over last: chunk and part.
   void place(Frame& frame, V item, V* chunk, V* part);
-  V chunks();
+  void tiles(Frame& frame);
+  V chunks(size_t axis);
   V parts();
-  V chunk_end();
+  V chunk_end() { return end_of(e_.vector_axis, chunk_from_); }
+  V end_of(size_t axis, V from);
   State read(size_t reduction, const State& variables);
   State together(size_t reduction, const std::vector<State>& variables);
   static std::vector<State> pick(const Sets& states, size_t i) {
@@ -92,14 +100,14 @@ class Skeleton {
   std::vector<Val> row_list_, bypassed_;
   std::vector<Folder> folders_;
   V part_from_ = nullptr, part_to_ = nullptr;  // of the split axis, when split
-  V item_number_ = nullptr, chunk_from_ = nullptr;
+  V item_number_ = nullptr, chunk_from_ = nullptr, tile_from_ = nullptr;
 };
 
 // --- items ----------------------------------------------------------------------------------------------------------------------
 
-V Skeleton::chunks() {
-  const int64_t block = e_.schedule.block[e_.vector_axis];
-  return b_.CreateUDiv(b_.CreateAdd(e_.extent(e_.vector_axis), e_.i64(block - 1)), e_.i64(block));
+V Skeleton::chunks(size_t axis) {
+  const int64_t block = e_.schedule.block[axis];
+  return b_.CreateUDiv(b_.CreateAdd(e_.extent(axis), e_.i64(block - 1)), e_.i64(block));
 }
 
 V Skeleton::parts() { return e_.slot({Slot::splits, 8, 0, 0, {}}); }
@@ -114,8 +122,12 @@ void Skeleton::place(Frame& frame, V item, V* chunk, V* part) {
   };
   if (part) *part = take(parts());
   if (chunk) {
-    if (at_.outer.empty()) *chunk = item;
-    else *chunk = take(chunks());
+    if (at_.outer.empty() && !at_.tiled) *chunk = item;
+    else *chunk = take(chunks(e_.vector_axis));
+  }
+  if (at_.tiled) {
+    V number = at_.outer.empty() ? item : take(chunks(at_.tile_axis));
+    tile_from_ = b_.CreateMul(number, e_.i64(e_.schedule.block[at_.tile_axis]));
   }
   for (size_t n = at_.outer.size(); n-- > 0;) {
     const size_t axis = at_.outer[n];
@@ -146,7 +158,7 @@ void Skeleton::main(const std::string& name) {
     hoist_all(frame);
     if (at_.chunked) {
       chunk_from_ = b_.CreateMul(chunk_number, e_.i64(e_.schedule.block[e_.vector_axis]));
-      chunk(frame);
+      at_.tiled ? tiles(frame) : chunk(frame);
     } else {
       row({&frame, 1});
     }
@@ -199,9 +211,8 @@ V Skeleton::large() {
   return b_.CreateICmpSGT(total, e_.i64(int64_t{24} << 20));
 }
 
-V Skeleton::chunk_end() {
-  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(chunk_from_, e_.i64(e_.schedule.block[e_.vector_axis])),
-                                  e_.extent(e_.vector_axis));
+V Skeleton::end_of(size_t axis, V from) {
+  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(from, e_.i64(e_.schedule.block[axis])), e_.extent(axis));
 }
 
 void Skeleton::chunk(Frame& frame) {
@@ -248,6 +259,62 @@ void Skeleton::head(Frame& frame, V& from, V to) {
     row({&first, 1});
   });
   from = stop;
+}
+
+/// Squares of `width` by `width` lanes; what does not fill one goes row by row with gathers, masked.
+void Skeleton::tiles(Frame& frame) {
+  const size_t p = e_.vector_axis, q = at_.tile_axis;
+  V w = e_.i64(e_.width), mask = e_.i64(~int64_t{e_.width - 1});
+  V p_end = chunk_end(), q_end = end_of(q, tile_from_);
+  V p_full = b_.CreateAdd(chunk_from_, b_.CreateAnd(b_.CreateSub(p_end, chunk_from_), mask));
+  V q_full = b_.CreateAdd(tile_from_, b_.CreateAnd(b_.CreateSub(q_end, tile_from_), mask));
+  auto squares = [&] {
+    e_.loop(tile_from_, q_full, w, [&](V j) {
+      e_.loop(chunk_from_, p_full, w, [&](V i) {
+        std::vector<Frame> frames(e_.width, frame);
+        for (unsigned u = 0; u < e_.width; ++u) {
+          frames[u].index[p] = i;
+          frames[u].index[q] = b_.CreateAdd(j, e_.i64(u));
+          frames[u].known |= e_.vector_bit | e_.tile_bit;
+          frames[u].tile = true;
+        }
+        row(frames);
+      });
+    });
+  };
+  if (bypassed_.empty()) {
+    squares();
+  } else {
+    V aligned = large();
+    Frame probe = frame;
+    probe.index[p] = chunk_from_;
+    probe.index[q] = tile_from_;
+    probe.known |= e_.tile_bit;
+    for (Val v : bypassed_) {
+      const int64_t size = static_cast<int64_t>(bytes(e_.kernel.operands[e_.kernel.values[v].operand].type));
+      V low = b_.CreateOr(b_.CreatePtrToInt(e_.address(probe, v), b_.getInt64Ty()), b_.CreateMul(e_.step(v, q), e_.i64(size)));
+      aligned = b_.CreateAnd(aligned, b_.CreateIsNull(b_.CreateAnd(low, e_.i64(size * e_.width - 1))));
+    }
+    e_.choose(aligned, [&] {
+      e_.bypass = true;
+      squares();
+      e_.bypass = false;
+    }, squares);
+  }
+  e_.loop(tile_from_, q_end, e_.i64(1), [&](V j) {
+    Frame line = frame;
+    line.index[q] = j;
+    line.known |= e_.tile_bit;
+    hoist_all(line);
+    V from = b_.CreateSelect(b_.CreateICmpSLT(j, q_full), p_full, chunk_from_);
+    e_.loop(from, p_end, w, [&](V i) {
+      Frame one = line;
+      one.index[p] = i;
+      one.known |= e_.vector_bit;
+      one.mask = e_.alive(i, p_end);
+      row({&one, 1});
+    });
+  });
 }
 
 // --- rows -----------------------------------------------------------------------------------------------------------------------

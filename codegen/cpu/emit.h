@@ -21,6 +21,8 @@ Emitted emit(llvm::LLVMContext& context, const Kernel& kernel, const Schedule& s
 struct Items {
   std::vector<size_t> outer;  // kept axes numbered by the item, outermost first
   bool chunked = false;       // the vector axis is kept: items are chunks of block[vector_axis] elements
+  bool tiled = false;         // items also are chunks of block[tile_axis] along a second kept axis, counted before those of the first
+  size_t tile_axis = 0;
   bool split = false;         // the reduced space is cut along `split_axis` into parts of block[split_axis] indices
   size_t split_axis = 0;
 };

@@ -15,6 +15,9 @@ Emitter::Emitter(const Kernel& k, const Schedule& s, const Device& device, llvm:
   native_half_ = device.features.find("+f16c") != std::string::npos || device.features.find("+fullfp16") != std::string::npos ||
                  device.features.find("+avx512fp16") != std::string::npos;
   ordinal_.assign(kernel.values.size(), ~0u);
+  if (s.skeleton == Template::cpu_tile)
+    for (size_t axis = 0; axis < k.axes.size(); ++axis)
+      if (axis != vector_axis && s.lane[axis]) tile_bit = AxisSet(1u << axis);
   uint32_t accesses = 0;
   for (Val v = 0; v < kernel.values.size(); ++v)
     if (kernel.values[v].kind == Kind::load || kernel.values[v].kind == Kind::store) ordinal_[v] = accesses++;
@@ -187,15 +190,26 @@ void Emitter::hoist(Frame& frame, const std::vector<Val>& list) {
 }
 
 void Emitter::evaluate(std::span<Frame> frames, const std::vector<Val>& list) {
+  // Frames side by side differ in the vector axis, those of a tile in the tile axis: other values are the same in all.
+  const AxisSet differ = vector_bit | tile_bit;
   for (Val v : list) {
-    if (kernel.values[v].kind == Kind::store || frames[0].value[v] || !ready(frames[0], v)) continue;
+    const Inst& inst = kernel.values[v];
+    if (inst.kind == Kind::store || frames[0].value[v] || !ready(frames[0], v)) continue;
+    if (inst.kind == Kind::load && frames[0].tile && access(v).staged) {
+      load_tile(frames, v);
+      continue;
+    }
     for (Frame& frame : frames)
-      frame.value[v] = is_vector(v) || &frame == frames.data() ? compute(frame, v) : frames[0].value[v];
+      frame.value[v] = (inst.varies & differ) || &frame == frames.data() ? compute(frame, v) : frames[0].value[v];
   }
   for (Val v : list) {
     if (kernel.values[v].kind != Kind::store) continue;
+    if (frames[0].tile && access(v).staged) {
+      store_tile(frames, v);
+      continue;
+    }
     for (Frame& frame : frames)
-      if (is_vector(v) || &frame == frames.data()) store(frame, v);
+      if ((kernel.values[v].varies & differ) || &frame == frames.data()) store(frame, v);
   }
 }
 

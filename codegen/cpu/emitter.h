@@ -26,6 +26,7 @@ struct Frame {
   };
   std::vector<Address> address;       // one a kernel value: loads, stores, iota
   llvm::Value* mask = nullptr;        // lanes that are alive; null = all
+  bool tile = false;                  // one of `width` neighbours along the tile axis, all evaluated together
 };
 
 class Emitter {
@@ -72,6 +73,7 @@ class Emitter {
   bool is_vector(Val v) const { return kernel.values[v].varies & vector_bit; }
   /// Address of lane 0 of a contiguous access at `frame`.
   V address(Frame& frame, Val v);
+  V step(Val v, size_t axis);          // elements from one index of an axis to the next
   bool contiguous(Val v) const;
   const Access& access(Val v) const { return schedule.access[ordinal_[v]]; }
   V lanes(V first);                    // first + <0, 1, 2 …>, i64
@@ -85,6 +87,7 @@ class Emitter {
   Builder b;
   size_t vector_axis;
   AxisSet vector_bit;                  // 0 when the kernel has no axes
+  AxisSet tile_bit = 0;                // second axis of a square tile (cpu_tile); frames of a tile differ in its index
   unsigned width;                      // lanes of a vector
   unsigned side;                       // vectors side by side
   bool bypass = false;                 // stores that may go around the cache do so
@@ -100,8 +103,12 @@ class Emitter {
   void store(Frame& frame, Val v);
   void prefetch(Frame& frame, Val v, bool write);
   V pointers(Frame& frame, Val v);     // one a lane
+  void load_tile(std::span<Frame> frames, Val v);
+  void store_tile(std::span<Frame> frames, Val v);
+  std::vector<V> tile_rows(Frame& first, Val v);  // where each row of the tile begins
+  void transpose(std::vector<V>& rows);
+  V stored_bits(Frame& frame, Val v);  // what a store writes, as memory bits
   V live(Frame& frame, Val v);         // mask and guard together; null = all
-  V step(Val v, size_t axis);
   V zeros();                           // memory that holds zero bits, for loads whose guard is false
 
   bool native_half_;

@@ -9,6 +9,7 @@ namespace fusec::cpu {
 namespace {
 
 constexpr int64_t kChunk = 16384;        // elements of one item along a kept vector axis without reductions
+constexpr int64_t kTile = 256;           // both sides of an item of a transposing kernel
 constexpr int64_t kWorthAThread = 65536;  // elements below which another thread does not pay (KERNELS: 64K)
 constexpr int64_t kPart = 32768;         // elements of one part of a split reduction
 constexpr int64_t kFewItems = 64;        // with fewer items than this a long reduction is split
@@ -38,6 +39,14 @@ bool contiguous(const Kernel& kernel, const Inst& inst, const Facts::Access& acc
   return access.step[axis] == 1;
 }
 
+/// An access that varies along the vector axis but is contiguous along another, and so can be turned in registers.
+bool turns(const Inst& inst, const Facts::Access& access, size_t vector_axis, size_t axis) {
+  if (inst.map.guard != kNoVal || !(inst.varies >> vector_axis & 1) || !(inst.varies >> axis & 1)) return false;
+  for (Val e : inst.map.extra)
+    if (e != kNoVal) return false;
+  return access.step[axis] == 1 && access.step[vector_axis] != 1;
+}
+
 /// Nanoseconds for one vector of lanes along `axis`, roughly: what is contiguous moves at 40 GB/s, what is not is gathered.
 double cost_along(const Kernel& kernel, const Facts& facts, size_t axis, int width) {
   double total = 0;
@@ -48,7 +57,7 @@ double cost_along(const Kernel& kernel, const Facts& facts, size_t axis, int wid
     const double size = static_cast<double>(bytes(kernel.operands[inst.operand].type));
     if (!(inst.varies >> axis & 1)) total += 0.1;
     else if (contiguous(kernel, inst, access, axis)) total += size * width / 40;
-    else total += 0.6 * width;
+    else total += (inst.kind == Kind::store ? 0.8 : 0.6) * width;
   }
   const int64_t extent = std::max<int64_t>(1, facts.extents[axis]);
   const double lanes = static_cast<double>((extent + width - 1) / width * width) / static_cast<double>(extent);
@@ -86,12 +95,27 @@ void split(const Kernel& kernel, const Facts& facts, Schedule& s) {
 
 }  // namespace
 
+/// A second axis that accesses are contiguous along which would otherwise be gathered; kNone when there is no worthwhile one.
+constexpr size_t kNone = ~size_t{0};
+size_t tile_axis(const Kernel& kernel, const Facts& facts, size_t vector_axis, int width) {
+  size_t best = kNone, best_bytes = 0;
+  for (size_t k = 0; k < kernel.axes.size(); ++k) {
+    if (k == vector_axis || kernel.axes[k].reduced || facts.extents[k] < width || facts.extents[vector_axis] < width) continue;
+    size_t n = 0, gained = 0;
+    for (const Inst& inst : kernel.values)
+      if (inst.kind == Kind::load || inst.kind == Kind::store)
+        if (turns(inst, facts.access[n++], vector_axis, k)) gained += bytes(kernel.operands[inst.operand].type);
+    if (gained > best_bytes) best = k, best_bytes = gained;
+  }
+  return best;
+}
+
 Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device) {
   Schedule s;
   s.wide_index = true;
   s.keep = Keep::reload;
   const Weight weight = weigh(kernel);
-  const int width = static_cast<int>(std::clamp<size_t>(device.vector_bytes / weight.widest, 2, 64));
+  int width = static_cast<int>(std::clamp<size_t>(device.vector_bytes / weight.widest, 2, 64));
   size_t axis = 0;
   double best = 0;
   for (size_t k = kernel.axes.size(); k-- > 0;) {
@@ -103,11 +127,19 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
   const bool rows = !kernel.axes.empty() && kernel.axes[axis].reduced;
   s.skeleton = !reduces ? Template::cpu_flat : rows ? Template::cpu_rows : Template::cpu_column;
   s.steps = reduces && weight.cost <= 40 ? 4 : weight.cost <= 120 ? 2 : 1;
+  const size_t tile = reduces || kernel.axes.empty() ? kNone : tile_axis(kernel, facts, axis, std::min(width, 16));
+  if (tile != kNone) width = std::min(width, 16);
   if (!kernel.axes.empty()) {
     s.lane[axis] = static_cast<uint16_t>(width);
     if (!rows) s.block[axis] = static_cast<uint16_t>(reduces ? width * s.steps : kChunk);
   } else {
     s.steps = 1;
+  }
+  if (tile != kNone) {
+    s.skeleton = Template::cpu_tile;
+    s.steps = 1;
+    s.lane[tile] = static_cast<uint16_t>(width);
+    s.block[axis] = s.block[tile] = kTile;
   }
   size_t n = 0;
   for (const Inst& inst : kernel.values) {
@@ -120,6 +152,7 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
       access.bypass = inst.kind == Kind::store && inst.map.guard == kNoVal && weight.cost <= 8;
       access.prefetch = weight.cost > 8;
     }
+    access.staged = tile != kNone && turns(inst, facts.access[n], axis, tile);
     s.access.push_back(access);
     ++n;
   }
@@ -134,7 +167,8 @@ Launch launch(const Kernel& kernel, const Schedule& s, const Facts& facts) {
   const bool rows = kernel.axes[s.vector_axis].reduced;
   int64_t items = 1, lanes = 1;
   for (size_t k = 0; k < kernel.axes.size(); ++k)
-    if (!kernel.axes[k].reduced && (rows || k != s.vector_axis)) items *= facts.extents[k];
+    if (!kernel.axes[k].reduced && (rows || k != s.vector_axis))
+      items *= s.skeleton == Template::cpu_tile && s.lane[k] ? (facts.extents[k] + s.block[k] - 1) / s.block[k] : facts.extents[k];
   if (!rows) {
     lanes = s.block[s.vector_axis];
     items *= (facts.extents[s.vector_axis] + lanes - 1) / lanes;
