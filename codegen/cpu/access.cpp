@@ -97,7 +97,7 @@ V Emitter::load(Frame& frame, Val v) {
   V mask = live(frame, v), bits;
   if (contiguous(v)) {
     V at = address(frame, v);
-    if (access(v).prefetch) prefetch(frame, v, false);
+    if (access(v).prefetch && fetch_reads) prefetch(frame, v, false);
     bits = mask ? b.CreateMaskedLoad(vector, at, align, mask, llvm::Constant::getNullValue(vector))
                 : static_cast<V>(b.CreateAlignedLoad(vector, at, align));
   } else {
@@ -136,10 +136,11 @@ void Emitter::store(Frame& frame, Val v) {
     return;
   }
   V at = address(frame, v);
-  if (access(v).prefetch) prefetch(frame, v, true);
+  const bool around = bypass && access(v).bypass;
+  if (access(v).prefetch && fetch_writes && !around) prefetch(frame, v, true);
   if (mask) {
     b.CreateMaskedStore(bits, at, align, mask);
-  } else if (bypass && access(v).bypass) {
+  } else if (around) {
     auto* out = b.CreateAlignedStore(bits, at, llvm::Align(bytes(type) * width));
     out->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(b.getInt32(1))));
   } else {

@@ -62,12 +62,27 @@ class Skeleton {
   void finish(const std::string& name);
 
  private:
+  using Sets = std::vector<std::vector<State>>;
+  /// A sweep over some rows, in progress. With a kept vector axis the rows are vectors side by side.
+  struct Pass {
+    size_t sweep;
+    std::span<Frame> rows;
+    Sets states;          // variables; [row * side + lane group][reduction of the sweep], or [vector][reduction]
+    bool fetches = true;  // memory is far: prefetch what asks for it
+  };
+  Pass start(size_t s, std::span<Frame> frames);
+  void run(std::span<Pass> passes);
+  void finish(Pass& pass);
+  State state_of(Pass& pass, size_t row, size_t i);
   void row(std::span<Frame> frames);
-  void sweep(std::span<Frame> frames, size_t s);
-  using Sets = std::vector<std::vector<State>>;  // [side][reduction of the sweep]: variables
-  void nest(std::span<Frame> frames, size_t s, size_t depth, Sets& states);
-  void element(std::span<Frame> frames, size_t s, Sets& states);
-  void lanes(Frame& outer, V from, V to, llvm::function_ref<void(std::span<Frame>)> body);
+  void nest(std::span<Pass> passes, std::vector<std::vector<Frame>>& outer, size_t depth);
+  void element(Pass& pass, std::span<Frame> frames, size_t lanes);
+  void lanes(V from, V to, llvm::function_ref<void(std::span<V> index, V mask)> body);
+  Frame at_lanes(const Frame& outer, V index, V mask);
+  /// Vectors of a row among `frames`: a tile's frames are rows of one vector, others are one row.
+  size_t lanes_of(std::span<Frame> frames) const { return rows_ || frames[0].tile ? 1 : frames.size(); }
+  void pipeline(Frame& root, V begin, V end);
+  V aligned_rows();
   void chunk(Frame& frame);
   void head(Frame& frame, V& from, V to);
   V large();
@@ -80,15 +95,9 @@ class Skeleton {
   V chunk_end() { return end_of(e_.vector_axis, chunk_from_); }
   V end_of(size_t axis, V from);
   State read(size_t reduction, const State& variables);
-  State together(size_t reduction, const std::vector<State>& variables);
-  static std::vector<State> pick(const Sets& states, size_t i) {
-    std::vector<State> out;
-    for (const auto& set : states) out.push_back(set[i]);
-    return out;
-  }
   V state_address(Frame& frame, V item, size_t field);
   size_t fields() const;
-  void save(std::span<Frame> frames, Sets& states);
+  void save(Pass& pass);
   void merge_parts(std::span<Frame> frames);
 
   Emitter& e_;
@@ -145,7 +154,8 @@ void Skeleton::main(const std::string& name) {
   auto [begin, end] = e_.begin(name);
   Frame root = e_.root();
   hoist_all(root);
-  e_.loop(begin, end, e_.i64(1), [&](V item) {
+  if (e_.schedule.ahead) pipeline(root, begin, end);
+  else e_.loop(begin, end, e_.i64(1), [&](V item) {
     Frame frame = root;
     V chunk_number = nullptr, part = nullptr;
     item_number_ = item;
@@ -175,30 +185,28 @@ void Skeleton::main(const std::string& name) {
 
 // --- lanes ----------------------------------------------------------------------------------------------------------------------
 
-/// Vectors over [from, to) of the vector axis: `side` full ones at a time, then single ones, the last masked.
-void Skeleton::lanes(Frame& outer, V from, V to, llvm::function_ref<void(std::span<Frame>)> body) {
-  const size_t v = e_.vector_axis;
+/// Vectors over [from, to) of the vector axis: `side` full ones at a time, then single ones, masked.
+void Skeleton::lanes(V from, V to, llvm::function_ref<void(std::span<V>, V)> body) {
   const int64_t w = e_.width, group = w * e_.side;
   V full = b_.CreateSub(to, e_.i64(group - 1));
-  // Where the loop of groups stopped: from + whole groups.
+  // Where the loop of groups stops: from + whole groups.
   V span = b_.CreateSub(to, from);
   V whole = b_.CreateSub(span, b_.CreateSRem(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, span, e_.i64(0)), e_.i64(group)));
   V rest = b_.CreateAdd(from, whole);
   e_.loop(from, full, e_.i64(group), [&](V i) {
-    std::vector<Frame> frames(e_.side, outer);
-    for (size_t u = 0; u < e_.side; ++u) {
-      frames[u].index[v] = b_.CreateAdd(i, e_.i64(static_cast<int64_t>(u) * w));
-      frames[u].known |= e_.vector_bit;
-    }
-    body(frames);
+    std::vector<V> index;
+    for (size_t u = 0; u < e_.side; ++u) index.push_back(b_.CreateAdd(i, e_.i64(static_cast<int64_t>(u) * w)));
+    body(index, nullptr);
   });
-  e_.loop(rest, to, e_.i64(w), [&](V i) {
-    Frame frame = outer;
-    frame.index[v] = i;
-    frame.known |= e_.vector_bit;
-    frame.mask = e_.alive(i, to);
-    body({&frame, 1});
-  });
+  e_.loop(rest, to, e_.i64(w), [&](V i) { body({&i, 1}, e_.alive(i, to)); });
+}
+
+Frame Skeleton::at_lanes(const Frame& outer, V index, V mask) {
+  Frame frame = outer;
+  frame.index[e_.vector_axis] = index;
+  frame.known |= e_.vector_bit;
+  frame.mask = mask;
+  return frame;
 }
 
 /// Bytes of the whole call are beyond what caches keep: stores may go around them.
@@ -217,8 +225,12 @@ V Skeleton::end_of(size_t axis, V from) {
 
 void Skeleton::chunk(Frame& frame) {
   V from = chunk_from_, to = chunk_end();
-  auto body = [&](std::span<Frame> frames) { row(frames); };
-  if (bypassed_.empty()) return lanes(frame, from, to, body);
+  auto body = [&](std::span<V> index, V mask) {
+    std::vector<Frame> frames;
+    for (V at : index) frames.push_back(at_lanes(frame, at, mask));
+    row(frames);
+  };
+  if (bypassed_.empty()) return lanes(from, to, body);
   // A masked head brings the first bypassing store to a vector's boundary; the others must then stand on one too.
   V start = e_.variable(b_.getInt64Ty(), "start"), around = e_.variable(b_.getInt1Ty(), "around");
   b_.CreateStore(from, start);
@@ -240,9 +252,9 @@ void Skeleton::chunk(Frame& frame) {
   from = b_.CreateLoad(b_.getInt64Ty(), start);
   e_.choose(b_.CreateLoad(b_.getInt1Ty(), around), [&] {
     e_.bypass = true;
-    lanes(frame, from, to, body);
+    lanes(from, to, body);
     e_.bypass = false;
-  }, [&] { lanes(frame, from, to, body); });
+  }, [&] { lanes(from, to, body); });
 }
 
 void Skeleton::head(Frame& frame, V& from, V to) {
@@ -320,33 +332,104 @@ void Skeleton::tiles(Frame& frame) {
 // --- rows -----------------------------------------------------------------------------------------------------------------------
 
 void Skeleton::row(std::span<Frame> frames) {
-  for (size_t s = 0; s < e_.kernel.sweeps.size(); ++s) sweep(frames, s);
-  if (!at_.split) e_.evaluate(frames, row_list_);
+  for (size_t s = 0; s < e_.kernel.sweeps.size(); ++s) {
+    Pass pass = start(s, frames);
+    run({&pass, 1});
+    if (at_.split) return save(pass);
+    finish(pass);
+  }
+  e_.evaluate(frames, lanes_of(frames), row_list_);
 }
 
-void Skeleton::sweep(std::span<Frame> frames, size_t s) {
-  const auto& reductions = e_.kernel.sweeps[s].reductions;
+/// A sweep over these rows (or, with a kept vector axis, over the one row of these vectors), its states at zero.
+Skeleton::Pass Skeleton::start(size_t s, std::span<Frame> frames) {
+  Pass pass{s, frames, {}};
   if (rows_ || !inner_.empty())  // otherwise all of it is computed at once, side by side
     for (Frame& frame : frames) e_.hoist(frame, sweep_lists_[s]);
-  Sets states(rows_ ? e_.side : frames.size());
-  for (auto& set : states)
-    for (uint16_t r : reductions) {
-      State zero = folders_[r].zero(e_.vector_bit ? e_.width : 0), variables;
-      for (V field : zero) {
+  pass.states.resize(rows_ ? frames.size() * e_.side : frames.size());
+  for (auto& set : pass.states)
+    for (uint16_t r : e_.kernel.sweeps[s].reductions) {
+      State variables;
+      for (V field : folders_[r].zero(e_.vector_bit ? e_.width : 0)) {
         variables.push_back(e_.variable(field->getType(), "state"));
         b_.CreateStore(field, variables.back());
       }
       set.push_back(variables);
     }
-  nest(frames, s, 0, states);
-  if (reductions.empty()) return;
-  if (at_.split) return save(frames, states);
+  return pass;
+}
 
-  for (size_t i = 0; i < reductions.size(); ++i) {
-    const uint16_t r = reductions[i];
-    if (rows_) folders_[r].finish(folders_[r].across(together(r, pick(states, i))), frames[0]);
-    else for (size_t u = 0; u < frames.size(); ++u) folders_[r].finish(read(r, states[u][i]), frames[u]);
+/// The passes in one walk over the reduced axes.
+void Skeleton::run(std::span<Pass> passes) {
+  std::vector<std::vector<Frame>> frames;
+  for (const Pass& pass : passes) frames.emplace_back(pass.rows.begin(), pass.rows.end());
+  nest(passes, frames, 0);
+}
+
+void Skeleton::nest(std::span<Pass> passes, std::vector<std::vector<Frame>>& outer, size_t depth) {
+  if (depth < inner_.size()) {
+    const size_t axis = inner_[depth];
+    const bool part = at_.split && axis == at_.split_axis;
+    e_.loop(part ? part_from_ : e_.i64(0), part ? part_to_ : e_.extent(axis), e_.i64(1), [&](V i) {
+      auto inside = outer;
+      for (size_t p = 0; p < passes.size(); ++p)
+        for (Frame& frame : inside[p]) {
+          frame.index[axis] = i;
+          frame.known |= AxisSet(1u << axis);
+          if (depth + 1 < inner_.size() || rows_) e_.hoist(frame, sweep_lists_[passes[p].sweep]);
+        }
+      nest(passes, inside, depth + 1);
+    });
+    return;
   }
+  if (!rows_) {
+    for (size_t p = 0; p < passes.size(); ++p) element(passes[p], outer[p], lanes_of(outer[p]));
+    return;
+  }
+  const bool part = at_.split && e_.vector_axis == at_.split_axis;
+  lanes(part ? part_from_ : e_.i64(0), part ? part_to_ : e_.extent(e_.vector_axis), [&](std::span<V> index, V mask) {
+    for (size_t p = 0; p < passes.size(); ++p) {
+      std::vector<Frame> frames;
+      for (const Frame& row : outer[p])
+        for (V at : index) frames.push_back(at_lanes(row, at, mask));
+      element(passes[p], frames, index.size());
+    }
+  });
+}
+
+/// Everything of a pass at one place: frames of `lanes` vectors for each row.
+void Skeleton::element(Pass& pass, std::span<Frame> frames, size_t lanes) {
+  const auto& reductions = e_.kernel.sweeps[pass.sweep].reductions;
+  e_.fetch_reads = e_.fetch_writes = pass.fetches;
+  e_.evaluate(frames, lanes, sweep_lists_[pass.sweep]);
+  for (size_t f = 0; f < frames.size(); ++f) {
+    auto& states = pass.states[rows_ ? f / lanes * e_.side + f % lanes : f];
+    for (size_t i = 0; i < reductions.size(); ++i) {
+      const Folder& folder = folders_[reductions[i]];
+      const State old = read(reductions[i], states[i]);
+      // Lanes beyond a kept axis fold rubbish that nobody reads; those beyond a reduced one must not.
+      State now = folder.fold(old, folder.inputs(frames[f], e_.vector_bit != 0), rows_ ? frames[f].mask : nullptr);
+      for (size_t k = 0; k < now.size(); ++k) b_.CreateStore(now[k], states[i][k]);
+    }
+  }
+}
+
+/// The results of a pass, as values of its rows.
+void Skeleton::finish(Pass& pass) {
+  const auto& reductions = e_.kernel.sweeps[pass.sweep].reductions;
+  for (size_t f = 0; f < pass.rows.size(); ++f)
+    for (size_t i = 0; i < reductions.size(); ++i) folders_[reductions[i]].finish(state_of(pass, f, i), pass.rows[f]);
+}
+
+/// The state of one row, or of the lanes of one vector.
+State Skeleton::state_of(Pass& pass, size_t row, size_t i) {
+  const uint16_t r = e_.kernel.sweeps[pass.sweep].reductions[i];
+  if (!rows_) return read(r, pass.states[row][i]);
+  std::vector<State> sets;
+  for (size_t u = 0; u < e_.side; ++u) sets.push_back(read(r, pass.states[row * e_.side + u][i]));
+  for (; sets.size() > 1; sets.resize(sets.size() / 2))  // neighbours first; `side` is a power of two
+    for (size_t u = 0; u < sets.size() / 2; ++u) sets[u] = folders_[r].merge(sets[2 * u], sets[2 * u + 1]);
+  return folders_[r].across(sets[0]);
 }
 
 State Skeleton::read(size_t reduction, const State& variables) {
@@ -356,47 +439,85 @@ State Skeleton::read(size_t reduction, const State& variables) {
   return out;
 }
 
-/// The vectors side by side as one, neighbours first.
-State Skeleton::together(size_t reduction, const std::vector<State>& variables) {
-  std::vector<State> sets;
-  for (const State& state : variables) sets.push_back(read(reduction, state));
-  for (; sets.size() > 1; sets.resize(sets.size() / 2))  // `side` is a power of two
-    for (size_t u = 0; u < sets.size() / 2; ++u) sets[u] = folders_[reduction].merge(sets[2 * u], sets[2 * u + 1]);
-  return sets[0];
-}
+// --- rows in a pipeline ---------------------------------------------------------------------------------------------------------
 
-void Skeleton::nest(std::span<Frame> frames, size_t s, size_t depth, Sets& states) {
-  if (depth < inner_.size()) {
-    const size_t axis = inner_[depth];
-    const bool part = at_.split && axis == at_.split_axis;
-    e_.loop(part ? part_from_ : e_.i64(0), part ? part_to_ : e_.extent(axis), e_.i64(1), [&](V i) {
-      std::vector<Frame> inside(frames.begin(), frames.end());
-      for (Frame& frame : inside) {
-        frame.index[axis] = i;
-        frame.known |= AxisSet(1u << axis);
-        if (depth + 1 < inner_.size() || rows_) e_.hoist(frame, sweep_lists_[s]);
-      }
-      nest(inside, s, depth + 1, states);
-    });
-    return;
-  }
-  if (!rows_) return element(frames, s, states);
-  const bool part = at_.split && e_.vector_axis == at_.split_axis;
-  lanes(frames[0], part ? part_from_ : e_.i64(0), part ? part_to_ : e_.extent(e_.vector_axis),
-        [&](std::span<Frame> inside) { element(inside, s, states); });
-}
-
-void Skeleton::element(std::span<Frame> frames, size_t s, Sets& states) {
-  const auto& reductions = e_.kernel.sweeps[s].reductions;
-  e_.evaluate(frames, sweep_lists_[s]);
-  for (size_t u = 0; u < frames.size(); ++u)
-    for (size_t i = 0; i < reductions.size(); ++i) {
-      const Folder& folder = folders_[reductions[i]];
-      const State old = read(reductions[i], states[u][i]);
-      // Lanes beyond a kept axis fold rubbish that nobody reads; those beyond a reduced one must not.
-      State now = folder.fold(old, folder.inputs(frames[u], e_.vector_bit != 0), rows_ ? frames[u].mask : nullptr);
-      for (size_t f = 0; f < now.size(); ++f) b_.CreateStore(now[f], states[u][i][f]);
+/// Groups of rows_in_flight rows, the last sweep of one in the same loop as the first sweep of the next: reads and writes of memory
+/// never stop, and what varies along a row only (a scale, a bias) is loaded once a group. Sweeps in between run from cache. A group
+/// that would reach beyond `end` repeats the last row, which stores the same values again.
+void Skeleton::pipeline(Frame& root, V begin, V end) {
+  const size_t last_sweep = e_.kernel.sweeps.size() - 1, group = e_.schedule.rows_in_flight;
+  V step = e_.i64(static_cast<int64_t>(group));
+  std::vector<Val> results;
+  for (Val v = 0; v < e_.kernel.values.size(); ++v)
+    if (e_.kernel.values[v].kind == Kind::result) results.push_back(v);
+  std::vector<std::vector<V>> kept(group);
+  for (auto& row : kept)
+    for (Val v : results) row.push_back(e_.variable(register_type(e_.context, e_.kernel.values[v].type), "kept"));
+  auto rows_at = [&](V first) {
+    std::vector<Frame> rows;
+    for (size_t k = 0; k < group; ++k) {
+      V item = b_.CreateAdd(first, e_.i64(static_cast<int64_t>(k)));
+      item = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, item, begin);
+      item = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, item, b_.CreateSub(end, e_.i64(1)));
+      rows.push_back(root);
+      place(rows.back(), item, nullptr, nullptr);
     }
+    return rows;
+  };
+  V around = aligned_rows();
+  e_.loop(begin, b_.CreateAdd(end, step), step, [&](V i) {
+    std::vector<Frame> done = rows_at(b_.CreateSub(i, step)), next = rows_at(i);
+    for (size_t k = 0; k < group; ++k) {
+      for (size_t r = 0; r < results.size(); ++r)
+        done[k].value[results[r]] = b_.CreateLoad(register_type(e_.context, e_.kernel.values[results[r]].type), kept[k][r]);
+      hoist_all(done[k]);
+      hoist_all(next[k]);
+    }
+    Pass read = start(0, next), write = start(last_sweep, done);
+    read.fetches = true;
+    write.fetches = false;
+    auto write_rows = [&](bool reads) {
+      std::vector<Pass> both;
+      if (reads) both.push_back(read);
+      both.push_back(write);
+      auto go = [&] { run(both); };
+      if (bypassed_.empty()) return go();
+      e_.choose(around, [&] {
+        e_.bypass = true;
+        go();
+        e_.bypass = false;
+      }, go);
+    };
+    e_.choose(b_.CreateICmpEQ(i, begin), [&] { run({&read, 1}); }, [&] {
+      e_.choose(b_.CreateICmpSLT(i, end), [&] { write_rows(true); }, [&] { write_rows(false); });
+      e_.evaluate(done, 1, row_list_);
+    });
+    e_.when(b_.CreateICmpSLT(i, end), [&] {
+      finish(read);
+      for (size_t s = 1; s < last_sweep; ++s) {
+        Pass middle = start(s, next);
+        middle.fetches = false;
+        run({&middle, 1});
+        finish(middle);
+      }
+      for (size_t k = 0; k < group; ++k)
+        for (size_t r = 0; r < results.size(); ++r) b_.CreateStore(next[k].value[results[r]], kept[k][r]);
+    });
+  });
+}
+
+/// Is the call large, and does every row of every bypassing store begin on a vector's boundary?
+V Skeleton::aligned_rows() {
+  if (bypassed_.empty()) return b_.getFalse();
+  V aligned = large();
+  for (Val v : bypassed_) {
+    const int64_t size = static_cast<int64_t>(bytes(e_.kernel.operands[e_.kernel.values[v].operand].type));
+    V low = b_.CreatePtrToInt(e_.slot({Slot::pointer, 8, e_.ordinal(v), 0, {}}), b_.getInt64Ty());
+    for (size_t k = 0; k < e_.kernel.axes.size(); ++k)
+      if (k != e_.vector_axis && (e_.kernel.values[v].varies >> k & 1)) low = b_.CreateOr(low, b_.CreateMul(e_.step(v, k), e_.i64(size)));
+    aligned = b_.CreateAnd(aligned, b_.CreateIsNull(b_.CreateAnd(low, e_.i64(size * e_.width - 1))));
+  }
+  return aligned;
 }
 
 // --- split reductions -----------------------------------------------------------------------------------------------------------
@@ -416,14 +537,14 @@ V Skeleton::state_address(Frame& frame, V item, size_t field) {
   return b_.CreateGEP(b_.getInt64Ty(), e_.slot({Slot::states, 8, 0, 0, {}}), at);
 }
 
-void Skeleton::save(std::span<Frame> frames, Sets& states) {
+void Skeleton::save(Pass& pass) {
   size_t field = 0;
   for (size_t i = 0; i < folders_.size(); ++i) {
     const size_t n = folders_[i].fields().size();
-    for (size_t u = 0; u < frames.size(); ++u) {
-      const State state = rows_ ? folders_[i].across(together(i, pick(states, i))) : read(i, states[u][i]);
-      for (size_t f = 0; f < n; ++f)
-        b_.CreateAlignedStore(state[f], state_address(frames[u], item_number_, field + f), llvm::Align(8));
+    for (size_t f = 0; f < pass.rows.size(); ++f) {
+      const State state = state_of(pass, f, i);
+      for (size_t k = 0; k < n; ++k)
+        b_.CreateAlignedStore(state[k], state_address(pass.rows[f], item_number_, field + k), llvm::Align(8));
     }
     field += n;
   }
@@ -475,11 +596,15 @@ void Skeleton::finish(const std::string& name) {
     e_.hoist(frame, row_list_);
     auto body = [&](std::span<Frame> frames) {
       merge_parts(frames);
-      e_.evaluate(frames, row_list_);
+      e_.evaluate(frames, lanes_of(frames), row_list_);
     };
     if (!at_.chunked) return body({&frame, 1});
     chunk_from_ = b_.CreateMul(chunk_number, e_.i64(e_.schedule.block[e_.vector_axis]));
-    lanes(frame, chunk_from_, chunk_end(), body);
+    lanes(chunk_from_, chunk_end(), [&](std::span<V> index, V mask) {
+      std::vector<Frame> frames;
+      for (V at : index) frames.push_back(at_lanes(frame, at, mask));
+      body(frames);
+    });
   });
   e_.end();
 }

@@ -189,9 +189,11 @@ void Emitter::hoist(Frame& frame, const std::vector<Val>& list) {
     }
 }
 
-void Emitter::evaluate(std::span<Frame> frames, const std::vector<Val>& list) {
-  // Frames side by side differ in the vector axis, those of a tile in the tile axis: other values are the same in all.
-  const AxisSet differ = vector_bit | tile_bit;
+void Emitter::evaluate(std::span<Frame> frames, size_t lanes, const std::vector<Val>& list) {
+  const AxisSet across_rows = kernel.kept_axes() & ~vector_bit;
+  auto first_alike = [&](size_t f, AxisSet varies) {
+    return (varies & across_rows ? f / lanes * lanes : 0) + (varies & vector_bit ? f % lanes : 0);
+  };
   for (Val v : list) {
     const Inst& inst = kernel.values[v];
     if (inst.kind == Kind::store || frames[0].value[v] || !ready(frames[0], v)) continue;
@@ -199,17 +201,20 @@ void Emitter::evaluate(std::span<Frame> frames, const std::vector<Val>& list) {
       load_tile(frames, v);
       continue;
     }
-    for (Frame& frame : frames)
-      frame.value[v] = (inst.varies & differ) || &frame == frames.data() ? compute(frame, v) : frames[0].value[v];
+    for (size_t f = 0; f < frames.size(); ++f) {
+      const size_t same = first_alike(f, inst.varies);
+      frames[f].value[v] = same == f ? compute(frames[f], v) : frames[same].value[v];
+    }
   }
   for (Val v : list) {
-    if (kernel.values[v].kind != Kind::store) continue;
+    const Inst& inst = kernel.values[v];
+    if (inst.kind != Kind::store) continue;
     if (frames[0].tile && access(v).staged) {
       store_tile(frames, v);
       continue;
     }
-    for (Frame& frame : frames)
-      if ((kernel.values[v].varies & differ) || &frame == frames.data()) store(frame, v);
+    for (size_t f = 0; f < frames.size(); ++f)
+      if (first_alike(f, inst.varies) == f) store(frames[f], v);
   }
 }
 

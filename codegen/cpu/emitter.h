@@ -57,8 +57,9 @@ class Emitter {
   std::vector<Val> needed(const std::vector<Val>& roots) const;
   /// Computes all values of `list` that can be computed where `frame` stands, and prepares addresses of its accesses.
   void hoist(Frame& frame, const std::vector<Val>& list);
-  /// Computes `list` at each frame, side by side, and performs its stores last.
-  void evaluate(std::span<Frame> frames, const std::vector<Val>& list);
+  /// Computes `list` at each frame, side by side, and performs its stores last. Frames are rows of `lanes` vectors each: what does
+  /// not vary along a kept axis is computed once for all rows, what does not vary along the vector axis once a row.
+  void evaluate(std::span<Frame> frames, size_t lanes, const std::vector<Val>& list);
   /// The value as a vector.
   V wide(Frame& frame, Val v);
   V splat(V scalar);
@@ -76,6 +77,7 @@ class Emitter {
   V step(Val v, size_t axis);          // elements from one index of an axis to the next
   bool contiguous(Val v) const;
   const Access& access(Val v) const { return schedule.access[ordinal_[v]]; }
+  uint32_t ordinal(Val v) const { return ordinal_[v]; }  // of a load or store among all
   V lanes(V first);                    // first + <0, 1, 2 …>, i64
   V alive(V from, V to);               // lanes below to
   V i64(int64_t n) { return b.getInt64(static_cast<uint64_t>(n)); }
@@ -91,6 +93,7 @@ class Emitter {
   unsigned width;                      // lanes of a vector
   unsigned side;                       // vectors side by side
   bool bypass = false;                 // stores that may go around the cache do so
+  bool fetch_reads = true, fetch_writes = true;  // accesses that ask for prefetching get it
   std::string fault;                   // what could not be emitted; "" = nothing
   std::vector<Slot> slots;             // in the order of the argument block
 
