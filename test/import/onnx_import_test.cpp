@@ -230,7 +230,72 @@ TEST(OnnxVersions, PowKeepsTheTypeOfTheBase) {
   EXPECT_EQ(eval(m, {tensor({3}, {16, 3, 2}, DType::i32)}), (std::vector<double>{4, 9, 0}));
 }
 
-TEST(OnnxVersions, EveryRowIsReachable) {
+// --- operators that are made of several ops -----------------------------------------------------------------------------------
+
+Tensor whole(std::vector<int64_t> extents, std::vector<int64_t> v) {
+  Tensor t{DType::i64, std::move(extents), std::vector<std::byte>(v.size() * 8)};
+  if (!v.empty()) std::memcpy(t.data.data(), v.data(), t.data.size());
+  return t;
+}
+
+TEST(OnnxGather, ByKnownIndicesAndByOthers) {
+  const auto x = value("x", kFloat, {3, 2});
+  const Tensor data = tensor({3, 2}, {1, 2, 3, -0.0f, NAN, -kInf});
+  Model m = one(13, "Gather", {x}, {"x", "i"});
+  m.initializers = {longs("i", {2, 0, 1, -1})};
+  const std::vector<double> want{NAN, -kInf, 1, 2, 3, -0.0, NAN, -kInf};
+  expect_near(eval(m, {data}), want, 0);
+  m.initializers = {};
+  m.inputs.push_back(value("i", kInt64, {4}));
+  const auto got = eval(m, {data, whole({4}, {2, 0, 1, -1})});
+  expect_near(got, want, 0);
+  EXPECT_TRUE(std::signbit(got.at(5)));
+  expect_near(eval(m, {data, whole({4}, {3, -4, 0, 0})}), {0, 0, 0, 0, 1, 2, 1, 2}, 0);  // outside: zero
+  m.inputs = {value("x", kFloat, {30000, 2}), value("i", kInt64, {4})};
+  EXPECT_SAYS(error_of(m), "an axis of 30000 by indices that are not known");
+  // A scalar index takes the axis away.
+  Model column = one(13, "Gather", {x}, {"x", "i"}, {integer("axis", 1)});
+  column.initializers = {raw("i", kInt64, {}, bytes_of(std::vector<int64_t>{0}))};
+  expect_near(eval(column, {data}), {1, 3, NAN}, 0);
+  column.initializers = {raw("i", kInt64, {}, bytes_of(std::vector<int64_t>{2}))};
+  EXPECT_SAYS(error_of(column), "index 2 of an axis of 2");
+  Model elements = one(13, "GatherElements", {x, value("i", kInt64, {1, 2})}, {"x", "i"});
+  expect_near(eval(elements, {data, whole({1, 2}, {1, -3})}), {3, 2}, 0);
+}
+
+TEST(OnnxScan, SumsAndProductsInAllFourForms) {
+  Model m = one(14, "CumSum", {value("x", kFloat, {2, 3})}, {"x", "axis"});
+  m.initializers = {raw("axis", kInt32, {}, bytes_of(std::vector<int32_t>{-1}))};
+  const Tensor data = tensor({2, 3}, {1, 2, 3, 4, 5, 6});
+  expect_near(eval(m, {data}), {1, 3, 6, 4, 9, 15});
+  m.nodes = {node("CumSum", {"x", "axis"}, {"y"}, {integer("exclusive", 1)})};
+  expect_near(eval(m, {data}), {0, 1, 3, 0, 4, 9});
+  m.nodes = {node("CumSum", {"x", "axis"}, {"y"}, {integer("reverse", 1)})};
+  expect_near(eval(m, {data}), {6, 5, 3, 15, 11, 6});
+  m.opset = 26;
+  m.nodes = {node("CumProd", {"x", "axis"}, {"y"}, {integer("reverse", 1), integer("exclusive", 1)})};
+  expect_near(eval(m, {data}), {6, 3, 1, 30, 6, 1});
+}
+
+TEST(OnnxLoss, IgnoredTargetsWeighNothing) {
+  Model m = one(13, "NegativeLogLikelihoodLoss", {value("x", kFloat, {3, 2}), value("t", kInt64, {3})}, {"x", "t", "w"}, {integer("ignore_index", -1)});
+  m.initializers = {floats("w", {2}, {2, 3})};
+  // Targets 0, ignored, 1: losses 2·1, 0, 3·6; weights 2 + 3.
+  expect_near(eval(m, {tensor({3, 2}, {-1, -2, -3, -4, -5, -6}), whole({3}, {0, -1, 1})}), {20.0 / 5});
+  m.nodes = {node("NegativeLogLikelihoodLoss", {"x", "t"}, {"y"}, {text("reduction", "none")})};
+  expect_near(eval(m, {tensor({3, 2}, {-1, -2, -3, -4, -5, -6}), whole({3}, {0, 0, 1})}), {1, 3, 6});
+}
+
+TEST(OnnxQuantize, RoundsToEvenThenSaturates) {
+  Model m = one(13, "QuantizeLinear", {value("x", kFloat, {5})}, {"x", "s", "z"}, {}, kInt8);
+  m.initializers = {floats("s", {}, {2}), raw("z", kInt8, {}, "\x01")};
+  expect_near(eval(m, {tensor({5}, {1, 3, -5, 1000, -1000})}), {1, 3, -1, 127, -128}, 0);
+  Model d = one(13, "DequantizeLinear", {value("x", kInt8, {2, 2})}, {"x", "s"}, {integer("axis", 0)});
+  d.initializers = {floats("s", {2}, {0.5, 10})};
+  expect_near(eval(d, {tensor({2, 2}, {1, 2, 3, 4}, DType::i8)}), {0.5, 1, 30, 40}, 0);
+}
+
+TEST(OnnxVersions, OldAndNewOperatorSets) {
   // Operator sets outside the supported range, and the last one inside.
   const auto x = value("x", kFloat, {1});
   for (int64_t opset : {int64_t{0}, int64_t{29}, int64_t{99}, INT64_MAX, int64_t{-3}})

@@ -174,7 +174,8 @@ TEST(OnnxNodes, AllThatIsInScopePasses) {
     passed += all;
   }
   std::printf("ONNX node tests: %d passed, %d left out for their operators, %d for other reasons, of %zu\n", passed, foreign, excepted, tests.size());
-  EXPECT_GE(passed, 600);
+  // Whole sets from ONNX 1.12 on; a folder of somebody's own may be smaller.
+  EXPECT_GE(passed, tests.size() >= 900 ? 698 : 1);
 }
 
 }  // namespace
