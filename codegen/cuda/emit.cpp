@@ -32,7 +32,7 @@ class Emitter {
   Emitter(const Kernel& kernel, const Schedule& schedule)
       : k_(kernel), s_(schedule), view_(kernel, schedule.vector_axis), w_(view_, schedule) {
     w_.V = std::max<unsigned>(1, kernel.axes.empty() ? 1 : schedule.lane[schedule.vector_axis]);
-    held_ = s_.skeleton == Template::rows && s_.steps > 0;
+    held_ = s_.skeleton == Template::rows && s_.keep != Keep::reload;
     column_ = k_.has_reductions() && !(k_.reduced_axes() >> s_.vector_axis & 1);
     folds_ = view_.folds();
     find_row_values();
@@ -47,7 +47,7 @@ class Emitter {
   std::vector<Val> targets(size_t pass) const;
   std::vector<Val> loads(const std::vector<Val>& targets) const;
   bool in_cut(Val v) const { return std::find(s_.cut.begin(), s_.cut.end(), v) != s_.cut.end(); }
-  DType kept_type(Val v) const;
+  DType kept_type(Val v) const { return cuda::kept_type(k_, v); }
   std::string kept_words(Val v) const;
   unsigned lanes() const { return column_ ? w_.V : 1; }
 
@@ -69,6 +69,7 @@ class Emitter {
 
   void function(const std::string& head, const std::string& statements) { functions_ += "  D void " + head + " {\n" + statements + "  }\n"; }
   std::string entry() const;
+  std::vector<std::string> skeletons() const;
 
   const Kernel& k_;
   const Schedule& s_;
@@ -100,13 +101,6 @@ std::vector<Val> Emitter::loads(const std::vector<Val>& targets) const {
   std::vector<Val> out = view_.needed(targets, [&](Val v) { return view_.level(v) != Level::element; });
   std::erase_if(out, [&](Val v) { return k_.values[v].kind != Kind::load; });
   return out;
-}
-
-DType Emitter::kept_type(Val v) const {
-  const Inst& inst = k_.values[v];
-  if (inst.kind == Kind::load) return k_.operands[inst.operand].type;
-  // A value that is rounded to its narrow type is exact in it.
-  return inst.rounds || inst.op == Op::cast ? inst.type : compute_type(inst.type);
 }
 
 std::string Emitter::kept_words(Val v) const { return "Words<" + n(bytes(kept_type(v)) * (view_.wide(v) ? w_.V : 1)) + ">"; }
@@ -248,7 +242,7 @@ void Emitter::held() {
   std::vector<Val> computed;
   std::string hide;
   // Values computed from a short row (exp of each element) may stay in registers from sweep to sweep; of a long one only the words.
-  const bool hidden = s_.steps * w_.V > 32;
+  const bool hidden = s_.keep == Keep::registers && s_.steps * w_.V > 32;
   for (Val v : s_.cut) {
     keep_members += "    " + kept_words(v) + " k" + n(v) + ";\n";
     if (hidden) hide += "    hide_words(keep.k" + n(v) + ", " + w_.args.field(Slot::zero) + ");\n";
@@ -319,6 +313,8 @@ std::string Emitter::entry() const {
   switch (s_.skeleton) {
     case Template::pointwise: return "pointwise<K, " + threads + ", " + in_flight + ">(a);";
     case Template::rows:
+      if (s_.keep == Keep::shared || s_.keep == Keep::cluster)
+        return "rows_shared<K, " + threads + ", " + in_flight + ", " + n(std::max<int>(1, s_.cluster)) + ">(a);";
       if (held_) return "rows_held<K, " + n(s_.lanes_per_row) + ", " + n(s_.steps) + ", " + threads + ">(a);";
       return "rows_looped<K, " + threads + ", " + in_flight + ">(a);";
     case Template::column:
@@ -329,6 +325,21 @@ std::string Emitter::entry() const {
     case Template::cpu_column: case Template::cpu_tile: break;
   }
   return "static_assert(false, \"no such skeleton\");";
+}
+
+std::vector<std::string> Emitter::skeletons() const {
+  switch (s_.skeleton) {
+    case Template::pointwise: return {"pointwise.cuh"};
+    case Template::rows:
+      if (s_.keep == Keep::registers) return {"rows_held.cuh"};
+      if (s_.keep == Keep::reload) return {"each_vector.cuh", "rows_looped.cuh"};
+      return {"rows_shared.cuh"};
+    case Template::column: return {"column.cuh"};
+    case Template::split: return {"each_vector.cuh", "split.cuh"};
+    case Template::transpose: case Template::ring: case Template::scan: case Template::cpu_flat: case Template::cpu_rows:
+    case Template::cpu_column: case Template::cpu_tile: break;
+  }
+  return {};
 }
 
 Code Emitter::code() {
@@ -385,12 +396,7 @@ Code Emitter::code() {
   for (const Inst& inst : k_.values) narrow |= is_narrow(inst.type);
   out.text = text("prelude.cuh") + text("cells.cuh") + text("casts.cuh") + (narrow ? text("narrow.cuh") : "") +
              (folds_ ? text("reduce.cuh") : "");
-  const char* const skeleton = s_.skeleton == Template::pointwise ? "pointwise.cuh"
-                               : s_.skeleton == Template::rows    ? "rows.cuh"
-                               : s_.skeleton == Template::column  ? "column.cuh"
-                                                                  : "split.cuh";
-  if (s_.skeleton == Template::rows || s_.skeleton == Template::split) out.text += text("each_vector.cuh");
-  out.text += text(skeleton);
+  for (const std::string& name : skeletons()) out.text += text(name);
   out.text += formulas + "template <int S> struct RawOf;\ntemplate <int S> struct AccOf;\n" + structs_ + k;
   out.text += "extern \"C\" __global__ void __launch_bounds__(" + n(s_.threads) + ", " + n(s_.min_blocks) + ") fusec_kernel(const __grid_constant__ K::Args a) {\n  " +
               entry() + "\n}\n";

@@ -179,12 +179,32 @@ std::vector<Val> choose_cut(const Scene& c) {
   for (Val h : needed) {
     const Inst& inst = c.kernel.values[h];
     if (inst.kind != Kind::compute || inst.varies != all || c.view.stages[h] != 0) continue;
-    const DType type = inst.rounds || inst.op == Op::cast ? inst.type : compute_type(inst.type);
-    if (int64_t(bytes(type)) >= cost) continue;
+    if (int64_t(bytes(kept_type(c.kernel, h))) >= cost) continue;
     const std::vector<Val> rest = c.view.needed(targets, element, [&](Val v) { return v == h; });
     if (streams(rest).empty()) return {h};
   }
   return loads;
+}
+
+/// A row in the shared memory of a block or a cluster: about 64 KiB a block, so that several blocks of a multiprocessor overlap
+/// their loads and stores; more where the cluster would be too large. False: it does not fit.
+bool shared_rows(Scene& c, const std::vector<Val>& cut, int64_t bytes) {
+  Schedule& s = c.s;
+  const int64_t room = c.device.shared_per_block - 8 * 1024;
+  int64_t cluster = 1;
+  const int64_t portable = std::min(8, c.device.max_cluster);
+  while (cluster < portable && bytes > cluster * 72 * 1024) cluster *= 2;
+  while (cluster < c.device.max_cluster && bytes > cluster * room) cluster *= 2;
+  if (bytes > cluster * room || bytes / cluster < 4096) return false;
+  s.keep = cluster > 1 ? Keep::cluster : Keep::shared;
+  s.cut = cut;
+  s.cluster = uint16_t(cluster);
+  s.threads = 512;
+  s.lanes_per_row = 512;
+  const int64_t U = pow2_floor(std::clamp<int64_t>(64 / std::max<int64_t>(c.loaded, 4), 1, 4));
+  s.rows_in_flight = uint16_t(U);
+  s.min_blocks = uint16_t(std::clamp<int64_t>(room / std::max<int64_t>(1, bytes / cluster), 1, 2));
+  return true;
 }
 
 void rows(Scene& c) {
@@ -195,11 +215,7 @@ void rows(Scene& c) {
   const std::vector<Val> cut = choose_cut(c);
   int64_t words = 0, raw = 0;
   for (Val v : cut) {
-    const Inst& inst = c.kernel.values[v];
-    const bool load = inst.kind == Kind::load;
-    const DType type = load ? c.kernel.operands[inst.operand].type
-                            : inst.rounds || inst.op == Op::cast ? inst.type : compute_type(inst.type);
-    words += ceil_div(int64_t(bytes(type)) * (c.view.wide(v) ? c.V : 1), 4);
+    words += ceil_div(int64_t(bytes(kept_type(c.kernel, v))) * (c.view.wide(v) ? c.V : 1), 4);
   }
   for (Val v : c.view.accesses)
     if (c.kernel.values[v].kind == Kind::load) raw += ceil_div(int64_t(c.size(v)) * (c.view.wide(v) ? c.V : 1), 4);
@@ -212,12 +228,14 @@ void rows(Scene& c) {
   else {
     for (int64_t l : {64, 128, 256, 512})
       if (!lanes && steps(l) * held <= (l == 512 ? 16 : 8)) lanes = l;
-    if (!lanes && steps(1024) * held <= 36) lanes = 1024;
+    // More than 32 elements a lane do not fit beside what exp needs (bf16 [65536]: 392 bytes of spills).
+    if (!lanes && steps(1024) * held <= 32 && steps(1024) * c.V <= 32) lanes = 1024;
   }
   // Few rows: more lanes a row, as long as each still has a vector.
   while (lanes >= 32 && lanes < 1024 && steps(lanes) > 1 && rows * lanes < int64_t(c.device.multiprocessors) * 512) lanes *= 2;
 
   const int64_t arithmetic = c.heavy > 8 ? 16 : 4;
+  if (!lanes && shared_rows(c, cut, vectors * kept * 4)) return;
   if (!lanes) {
     s.keep = Keep::reload;
     s.threads = 512;
@@ -291,6 +309,16 @@ bool split(Scene& c) {
   return true;
 }
 
+/// Bytes of K::Keep: words of each value of the cut.
+int64_t kept_bytes(const Kernel& kernel, const Schedule& s) {
+  int64_t words = 0;
+  for (Val v : s.cut) {
+    const bool wide = kernel.values[v].varies >> s.vector_axis & 1;
+    words += ceil_div(int64_t(bytes(kept_type(kernel, v))) * (wide ? s.lane[s.vector_axis] : 1), 4);
+  }
+  return std::max<int64_t>(1, words) * 4;
+}
+
 }  // namespace
 
 Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device) {
@@ -341,7 +369,15 @@ Launch launch(const Kernel& kernel, const Schedule& s, const Facts& facts, const
   const int64_t resident = int64_t(device.multiprocessors) * std::max<int>(1, s.min_blocks);
   switch (s.skeleton) {
     case Template::pointwise: blocks = ceil_div(facts.rows, int64_t(s.threads) * V * s.rows_in_flight); break;
-    case Template::rows: blocks = s.steps ? ceil_div(facts.rows, s.threads / s.lanes_per_row) : facts.rows; break;
+    case Template::rows:
+      blocks = s.keep == Keep::registers ? ceil_div(facts.rows, s.threads / s.lanes_per_row) : facts.rows;
+      if (s.keep == Keep::shared || s.keep == Keep::cluster) {
+        const int64_t cluster = std::max<int>(1, s.cluster), part = ceil_div(ceil_div(facts.columns, V), cluster);
+        out.cluster = uint32_t(cluster);
+        out.shared = uint32_t(ceil_div(part, s.threads) * s.threads * kept_bytes(kernel, s));
+        blocks = std::min<int64_t>(blocks, kMost / cluster) * cluster;
+      }
+      break;
     case Template::column: {
       blocks = ceil_div(facts.rows, int64_t(s.lanes_per_row) * V);
       const int64_t positions = int64_t(s.threads / s.lanes_per_row) * s.rows_in_flight;

@@ -66,4 +66,10 @@ std::optional<Dim> step(const Kernel& kernel, const Inst& access, unsigned axis)
   return Dim(0);
 }
 
+DType kept_type(const Kernel& kernel, Val v) {
+  const Inst& inst = kernel.values[v];
+  if (inst.kind == Kind::load) return kernel.operands[inst.operand].type;
+  return inst.rounds || (inst.kind == Kind::compute && inst.op == Op::cast) ? inst.type : compute_type(inst.type);
+}
+
 }  // namespace fusec::cuda

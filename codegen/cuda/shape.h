@@ -43,6 +43,9 @@ struct View {
 /// Elements an access moves for one step of an axis: 0, a Dim, or (nullopt) a stride that only the call knows.
 std::optional<Dim> step(const Kernel& kernel, const Inst& access, unsigned axis);
 
+/// Type in which a value of the cut is kept: a load as it is stored; a value that is rounded to its narrow type is exact in it.
+DType kept_type(const Kernel& kernel, Val v);
+
 /// Calls `f` with every value that `inst` reads: arguments, extras, guard.
 template <class F> void each_operand(const Inst& inst, F f) {
   for (Val v : inst.args) f(v);

@@ -209,9 +209,16 @@ void looped(Schedule& s) {
   s.keep = Keep::reload, s.cut.clear(), s.steps = 0, s.threads = s.lanes_per_row = 64, s.rows_in_flight = 2, s.block[s.vector_axis] = 0;
   for (Access& a : s.access) a.early = 0;
 }
+void on_chip(Schedule& s, Keep keep, int cluster) {
+  if (s.skeleton != Template::rows || s.cut.empty()) return;
+  s.keep = keep, s.steps = 0, s.threads = s.lanes_per_row = 64, s.rows_in_flight = 2, s.cluster = uint16_t(cluster), s.block[s.vector_axis] = 0;
+  for (Access& a : s.access) a.early = 0;
+}
+void shared(Schedule& s) { on_chip(s, Keep::shared, 1); }
+void cluster(Schedule& s) { on_chip(s, Keep::cluster, 4); }
 void masked(Schedule& s) { s.block[s.vector_axis] = 0; }
 void none(Schedule&) {}
-const Variant kVariants[] = {{"wide", wide}, {"looped", looped}, {"masked", masked}, {"two_blocks", none, 2}};
+const Variant kVariants[] = {{"wide", wide}, {"looped", looped}, {"shared", shared}, {"cluster", cluster}, {"masked", masked}, {"two_blocks", none, 2}};
 
 class Variants : public ::testing::TestWithParam<Variant> {};
 
