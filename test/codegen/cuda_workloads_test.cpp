@@ -1,0 +1,58 @@
+// The workloads of tools/bench: each kernel of each compiles for sm_90 without a spill.
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "lib/fusion/fuse.h"
+#include "lib/ir/formula.h"
+#include "test/codegen/cuda_kernels.h"
+
+namespace fusec {
+namespace {
+
+TEST(CudaWorkloads, CompileWithoutSpills) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(FUSEC_SOURCE_DIR) + "/tools/bench/workloads"))
+    if (entry.path().extension() == ".fus") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  ASSERT_FALSE(files.empty());
+  for (const auto& file : files) {
+    if (getenv("ONLY") && file.stem().string().find(getenv("ONLY")) == std::string::npos) continue;
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    Result<Graph> graph = parse(text.str(), file.filename().string());
+    ASSERT_TRUE(graph) << graph.error().text();
+    Result<Graph> primitive = decompose(*graph);
+    ASSERT_TRUE(primitive) << primitive.error().text();
+    Result<GroupPlan> plan = fuse(*primitive);
+    ASSERT_TRUE(plan) << plan.error().text();
+    for (const Group& group : plan->groups) {
+      Result<Kernel> kernel = build(*primitive, group);
+      ASSERT_TRUE(kernel) << kernel.error().text();
+      bool known = true;  // formulas whose steps are still to come
+      for (const Inst& inst : kernel->values)
+        if (inst.kind == Kind::compute && info(inst.op).form == Form::formula) known &= formula(inst.op, compute_type(inst.type)) != nullptr;
+      if (!known) {
+        printf("%-36s waits for a formula\n", file.stem().c_str());
+        continue;
+      }
+      Sizes sizes;
+      for (const std::string& symbol : graph->symbols()) sizes[symbol] = 4096;
+      const cuda::Device device = cuda::device(90);
+      const Facts f = facts(*kernel, dense_binding(*kernel, sizes));
+      const Schedule s = cuda::schedule(*kernel, f, device);
+      const Code code = cuda::emit(*kernel, s);
+      if (getenv("SHOW")) printf("%s\n%s\n", print(*kernel).c_str(), code.text.substr(code.text.find("template <int S> struct RawOf;")).c_str());
+      Result<Artifact> artifact = cuda::compile(code, device.sm);
+      ASSERT_TRUE(artifact) << file.filename() << "\n" << artifact.error().text();
+      printf("%-36s %s: %d regs, %d spill, %d us\n", file.stem().c_str(), print(s).c_str(), int(artifact->facts["registers"]),
+             int(artifact->facts["spill_bytes"]), int(artifact->facts["compile_us"]));
+      EXPECT_EQ(artifact->facts["spill_bytes"], 0) << file.filename();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fusec
