@@ -15,6 +15,7 @@
 #include "codegen/cuda/states.h"
 #include "codegen/cuda/texts.h"
 #include "codegen/cuda/words.h"
+#include "lib/kernel/merge_sweeps.h"
 
 namespace fusec::cuda {
 namespace {
@@ -405,6 +406,10 @@ Code Emitter::code() {
 
 }  // namespace
 
-Code emit(const Kernel& kernel, const Schedule& schedule) { return Emitter(kernel, schedule).code(); }
+Code emit(const Kernel& kernel, const Schedule& schedule) {
+  if (!schedule.merged) return Emitter(kernel, schedule).code();
+  const Kernel paired = merge_sweeps(kernel);
+  return Emitter(paired, schedule).code();
+}
 
 }  // namespace fusec::cuda

@@ -8,6 +8,7 @@
 #include "codegen/cuda/cuda.h"
 #include "codegen/cuda/shape.h"
 #include "codegen/cuda/states.h"
+#include "lib/kernel/merge_sweeps.h"
 
 namespace fusec::cuda {
 namespace {
@@ -235,7 +236,9 @@ void rows(Scene& c) {
   while (lanes >= 32 && lanes < 1024 && steps(lanes) > 1 && rows * lanes < int64_t(c.device.multiprocessors) * 512) lanes *= 2;
 
   const int64_t arithmetic = c.heavy > 8 ? 16 : 4;
-  if (!lanes && shared_rows(c, cut, vectors * kept * 4)) return;
+  // One sweep without element stores reads the row once whatever it does; else a long row waits on chip for the next sweep.
+  const bool once = c.view.folds() == 1 && c.view.element_stores().empty();
+  if (!lanes && !once && shared_rows(c, cut, vectors * kept * 4)) return;
   if (!lanes) {
     s.keep = Keep::reload;
     s.threads = 512;
@@ -321,7 +324,9 @@ int64_t kept_bytes(const Kernel& kernel, const Schedule& s) {
 
 }  // namespace
 
-Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device) {
+namespace {
+
+Schedule plan(const Kernel& kernel, const Facts& facts, const Device& device) {
   const unsigned axis = kernel.axes.empty() ? 0 : choose_vector_axis(kernel, facts);
   Scene c{kernel, facts, device, View(kernel, axis), {}};
   c.s.vector_axis = uint8_t(axis);
@@ -343,6 +348,26 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
   return c.s;
 }
 
+/// Where a row is not kept between its sweeps, max with sum of exp, and mean with squares, are better taken in one.
+bool gains_from_merging(const Kernel& kernel, const Schedule& s) {
+  if (s.skeleton == Template::column || s.keep == Keep::reload) return true;
+  return s.keep != Keep::registers && View(kernel).element_stores().empty();  // read once, never kept
+}
+
+}  // namespace
+
+Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device) {
+  Schedule apart = plan(kernel, facts, device);
+  const size_t folds = View(kernel).folds();
+  if (folds < 2) return apart;
+  const Kernel paired = merge_sweeps(kernel);
+  if (View(paired).folds() == folds) return apart;
+  Schedule together = plan(paired, facts, device);
+  together.merged = true;
+  const bool better = gains_from_merging(kernel, apart) || together.skeleton == Template::split;
+  return better ? together : apart;
+}
+
 std::optional<Schedule> relieve(const Schedule& schedule) {
   if (schedule.min_blocks <= 1) return std::nullopt;
   Schedule out = schedule;
@@ -350,7 +375,9 @@ std::optional<Schedule> relieve(const Schedule& schedule) {
   return out;
 }
 
-Launch launch(const Kernel& kernel, const Schedule& s, const Facts& facts, const Device& device) {
+Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, const Device& device) {
+  const Kernel paired = s.merged ? merge_sweeps(written) : Kernel{};
+  const Kernel& kernel = s.merged ? paired : written;
   Launch out;
   out.block = s.threads;
   if (facts.rows == 0) {

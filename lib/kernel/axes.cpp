@@ -249,9 +249,12 @@ void plan_sweeps(Kernel& kernel) {
   std::sort(kernel.row_stores.begin(), kernel.row_stores.end());
   if (!full.empty()) sweeps = std::max(sweeps, store_sweep + 1);
   kernel.sweeps.resize(sweeps);
-  for (size_t k = 0; k < kernel.values.size(); k++)
-    if (kernel.values[k].kind == Kind::result && kernel.values[k].index == 0)
-      kernel.sweeps[stage[k] - 1u].reductions.push_back(kernel.values[k].reduction);
+  for (size_t k = 0; k < kernel.values.size(); k++) {
+    if (kernel.values[k].kind != Kind::result) continue;
+    // Any result stands for its reduction: of a pair the first may be unused.
+    std::vector<uint16_t>& reductions = kernel.sweeps[stage[k] - 1u].reductions;
+    if (!std::count(reductions.begin(), reductions.end(), kernel.values[k].reduction)) reductions.push_back(kernel.values[k].reduction);
+  }
   if (!full.empty()) kernel.sweeps[store_sweep].stores = full;
 }
 

@@ -173,6 +173,12 @@ const Case kCases[] = {
        %m = mean %x {axes=[0], keep=true}
        %y = sub %x, %m
        return %y })", shapes({{1, 1}, {31, 33}, {100, 64}}), 1e-4},
+    {"softmax", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = softmax %x {axes=[1]}\n return %y }", shapes({{1, 1}, {3, 31}, {5, 32}, {2, 1000}, {2, 4096}}), 1e-5},
+    {"softmax_f16", "graph @g(%x: f16[N,C]) -> f16[N,C] { %y = softmax %x {axes=[1]}\n return %y }", shapes({{3, 31}, {9, 64}, {2, 1024}}), 1e-3},
+    {"column_softmax", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = softmax %x {axes=[0]}\n return %y }", shapes({{1, 1}, {31, 33}, {100, 64}}), 1e-5},
+    {"logsumexp", "graph @g(%x: f32[N,C]) -> f32[N] { %y = logsumexp %x {axes=[1]}\n return %y }", shapes({{3, 31}, {2, 1000}, {1, 40000}, {3, 0}}), 1e-5},
+    {"column_var", "graph @g(%x: f32[N,C]) -> f32[C] { %y = var %x {axes=[0], ddof=1}\n return %y }", shapes({{2, 1}, {31, 33}, {1000, 64}}), 1e-4},
+    {"full_var", "graph @g(%x: f32[N]) -> f32[] { %y = var %x {axes=[0], ddof=1}\n return %y }", lengths("N", {2, 1000, 40003}), 1e-4},
     {"full_sum", "graph @g(%x: f32[N]) -> f32[] { %y = sum %x {axes=[0]}\n return %y }", lengths("N", {1, 31, 33, 1000, 4099, 40003}), 1e-3},
     {"full_argmax", "graph @g(%x: f32[N]) -> i64[] { %y = argmax %x {axes=[0], to=i64}\n return %y }", lengths("N", {1, 1000, 40003})},
     {"batch_mean", "graph @g(%x: f32[N,C,28]) -> f32[C] { %y = mean %x {axes=[0,2]}\n return %y }", shapes({{1, 1}, {9, 5}, {64, 3}}), 1e-4},
@@ -214,11 +220,14 @@ void on_chip(Schedule& s, Keep keep, int cluster) {
   s.keep = keep, s.steps = 0, s.threads = s.lanes_per_row = 64, s.rows_in_flight = 2, s.cluster = uint16_t(cluster), s.block[s.vector_axis] = 0;
   for (Access& a : s.access) a.early = 0;
 }
+void paired(Schedule& s) {
+  if (s.skeleton == Template::rows) looped(s), s.merged = true;
+}
 void shared(Schedule& s) { on_chip(s, Keep::shared, 1); }
 void cluster(Schedule& s) { on_chip(s, Keep::cluster, 4); }
 void masked(Schedule& s) { s.block[s.vector_axis] = 0; }
 void none(Schedule&) {}
-const Variant kVariants[] = {{"wide", wide}, {"looped", looped}, {"shared", shared}, {"cluster", cluster}, {"masked", masked}, {"two_blocks", none, 2}};
+const Variant kVariants[] = {{"wide", wide}, {"looped", looped}, {"paired", paired}, {"shared", shared}, {"cluster", cluster}, {"masked", masked}, {"two_blocks", none, 2}};
 
 class Variants : public ::testing::TestWithParam<Variant> {};
 
