@@ -76,7 +76,8 @@ class Interpreter {
       } else if (s.kind == Step::compute) {
         in.loops_[i] = cell_loop(s.op, in.data_type(i));
         if (!in.loops_[i] && s.op != Op::cast && s.op != Op::bitcast) return std::nullopt;
-        // A register is free again behind its last reader; a loop may write over its own operand, a cast may not.
+        // A register is free again behind its last reader; that reader takes another one first, since a cast may not write
+        // over its operand.
         if (free.empty()) {
           in.buffers_.push_back(chunk_buffer());
           free.push_back(in.buffers_.size() - 1);
