@@ -69,9 +69,35 @@ std::unique_ptr<const Formula> record(Op op) {
   }
 }
 
+template <class T>
+std::unique_ptr<const Formula> record_integer(Op op) {
+  if (op != Op::pow) return nullptr;
+  Recorder recorder;
+  const auto x = parameter<T>(recorder, 0), y = parameter<T>(recorder, 1);
+  const uint16_t last = pow(x, y).id(&recorder);
+  return std::make_unique<const Formula>(Formula{op, dtype_of<T>(), 2, 0, finish(recorder.take(), last)});
+}
+
+// A result-typed form (fewer terms where the value is rounded to f16 or bf16 at once) would be one more argument here and a
+// Terms<T, result> with shorter tables.
 std::unique_ptr<const Formula> build(Op op, DType type) {
-  if (type == DType::f32) return record<float>(op);
-  if (type == DType::f64) return record<double>(op);
+  switch (type) {
+    case DType::f32: return record<float>(op);
+    case DType::f64: return record<double>(op);
+    case DType::i8: return record_integer<int8_t>(op);
+    case DType::i16: return record_integer<int16_t>(op);
+    case DType::i32: return record_integer<int32_t>(op);
+    case DType::i64: return record_integer<int64_t>(op);
+    case DType::u8: return record_integer<uint8_t>(op);
+    case DType::u16: return record_integer<uint16_t>(op);
+    case DType::u32: return record_integer<uint32_t>(op);
+    case DType::u64: return record_integer<uint64_t>(op);
+    case DType::boolean:
+    case DType::f16:
+    case DType::bf16:
+    case DType::f8e4m3:
+    case DType::f8e5m2: return nullptr;
+  }
   return nullptr;
 }
 

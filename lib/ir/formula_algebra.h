@@ -23,13 +23,20 @@ namespace fusec::formulas {
 template <class T>
 constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, bool>) return DType::boolean;
+  if constexpr (std::is_same_v<T, int8_t>) return DType::i8;
+  if constexpr (std::is_same_v<T, int16_t>) return DType::i16;
   if constexpr (std::is_same_v<T, int32_t>) return DType::i32;
   if constexpr (std::is_same_v<T, int64_t>) return DType::i64;
+  if constexpr (std::is_same_v<T, uint8_t>) return DType::u8;
+  if constexpr (std::is_same_v<T, uint16_t>) return DType::u16;
   if constexpr (std::is_same_v<T, uint32_t>) return DType::u32;
   if constexpr (std::is_same_v<T, uint64_t>) return DType::u64;
   if constexpr (std::is_same_v<T, float>) return DType::f32;
   if constexpr (std::is_same_v<T, double>) return DType::f64;
 }
+
+template <size_t bytes>
+using UnsignedOf = std::conditional_t<bytes == 8, uint64_t, std::conditional_t<bytes == 4, uint32_t, std::conditional_t<bytes == 2, uint16_t, uint8_t>>>;
 
 /// The operations of algebra A on values of type T: friends that argument lookup finds, so that literals convert.
 template <template <class> class A, class T>
@@ -189,16 +196,17 @@ class Recorded : public Operators<Recorded, T> {
   static Recorded of(X... x) {
     Recorder* recorder = nullptr;
     ((recorder = x.recorder() ? x.recorder() : recorder), ...);
+    if (!recorder) return evaluate<op, T>(x.constant()...);
     return {recorder, recorder->add({Step::compute, op, dtype_of<T>(), {x.id(recorder)...}, 0})};
   }
 
   Recorder* recorder() const { return recorder_; }  // null: a constant that no operation has used yet
+  T constant() const { return constant_; }
   uint16_t id(Recorder* recorder) const {
     if (recorder_) return id_;
     uint64_t bits = 0;
-    if constexpr (sizeof(T) == 8) bits = std::bit_cast<uint64_t>(constant_);
-    else if constexpr (sizeof(T) == 4) bits = std::bit_cast<uint32_t>(constant_);
-    else bits = constant_ ? 1 : 0;
+    if constexpr (std::is_same_v<T, bool>) bits = constant_ ? 1 : 0;
+    else bits = std::bit_cast<UnsignedOf<sizeof(T)>>(constant_);
     return recorder->add({Step::constant, Op::constant, dtype_of<T>(), {}, bits});
   }
 

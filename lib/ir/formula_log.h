@@ -99,4 +99,35 @@ F softplus(F x) {
   return select(x > 0, x, F(0)) + log1p_positive(t);
 }
 
+// --- inverse hyperbolic functions: log1p of what the definition leaves beside 1 -----------------------------------------
+
+/// log1p(y), plus ln 2 where `far`: the log of 2 y.
+template <class F, class B>
+F log1p_or_double(F y, B far) { return log1p_positive(y) + select(far, F(FormatOf<F>::ln2), F(0)); }
+
+template <class F>
+F asinh(F x) {
+  const F a = abs(x);
+  const auto far = a > FormatOf<F>::quadratic;
+  const F square = a * a;
+  const F y = log1p_or_double(select(far, a, a + square / (sqrt(square + 1) + 1)), far);
+  return copysign(select(a < std::numeric_limits<Scalar<F>>::infinity(), y, a), x);
+}
+
+template <class F>
+F acosh(F x) {
+  using L = std::numeric_limits<Scalar<F>>;
+  const auto far = x > FormatOf<F>::quadratic;
+  const F t = x - 1;
+  const F y = log1p_or_double(select(far, t, t + sqrt(fma(t, t, t * 2))), far);
+  return select(x < L::infinity(), select(x >= 1, y, F(L::quiet_NaN())), x);
+}
+
+template <class F>
+F atanh(F x) {
+  const F a = abs(x);
+  const F y = a * 2 / (1 - a);
+  return copysign(log_special(y + 1, y, log1p_positive(y)) * 0.5, x);
+}
+
 }  // namespace fusec::formulas

@@ -25,6 +25,18 @@ struct Terms<float> {
   static constexpr float erf[] = {0x1.06eba80000000p-3f, -0x1.45f3000000000p-1f, 0x1.a4f8c00000000p-4f, 0x1.39b76c0000000p-6f, -0x1.63e2320000000p-13f, -0x1.b752e60000000p-10f, -0x1.4e39820000000p-11f, -0x1.f2ae960000000p-14f, -0x1.3b22040000000p-17f};
   /// Φ(-a) e^(a²/2) (a + k) = p(v), 0 ≤ a ≤ 14.5, k = 2.5; error 0.297, unrounded 0.256 (2^-24)
   static constexpr float mills[] = {0x1.4000000000000p+0f, -0x1.3e4ef20000000p+0f, 0x1.5b593a0000000p-3f, 0x1.2ae9bc0000000p-2f, 0x1.c90e6c0000000p-5f, -0x1.30fb900000000p-3f, 0x1.1736c20000000p-3f, -0x1.3ee5ec0000000p-2f, 0x1.1d35880000000p-2f, -0x1.4596780000000p-4f};
+  /// erfc(a) e^(a²) (a + k) = p(v), v = a / (a + k), 0 ≤ a ≤ 10.25, k = 1.75; error 0.352, unrounded 0.321 (2^-24)
+  static constexpr float erfc[] = {0x1.c000000000000p+0f, -0x1.b4a68c0000000p+0f, 0x1.9614ca0000000p-3f, 0x1.9be9680000000p-2f, 0x1.8a9a760000000p-4f, -0x1.bacce40000000p-3f, 0x1.cc149e0000000p-3f, -0x1.ef7c400000000p-2f, 0x1.a696860000000p-2f, -0x1.d40a360000000p-4f};
+  /// sin r = r + r z p(z), z = r² ≤ 1.0; error 0.0056, unrounded 0.000995 (2^-24)
+  static constexpr float sin[] = {-0x1.5555560000000p-3f, 0x1.11113e0000000p-7f, -0x1.a020020000000p-13f, 0x1.6deb320000000p-19f};
+  /// cos r = 1 - z / 2 + z² p(z), z = r² ≤ 1.0; error 0.000419, unrounded 4.11e-5 (2^-24)
+  static constexpr float cos[] = {0x1.5555560000000p-5f, -0x1.6c17120000000p-10f, 0x1.a02c1e0000000p-16f, -0x1.2680ea0000000p-22f};
+  /// asin s = s + s z p(z), z = s² ≤ 1/4; error 0.0814, unrounded 0.0813 (2^-24)
+  static constexpr float asin[] = {0x1.5555c80000000p-3f, 0x1.3302040000000p-4f, 0x1.747bba0000000p-5f, 0x1.8c3e300000000p-6f, 0x1.595c800000000p-5f};
+  /// atan s = s + s z p(z), z = s² ≤ 1; error 0.0444, unrounded 0.0432 (2^-24)
+  static constexpr float atan[] = {-0x1.55553e0000000p-2f, 0x1.9991e40000000p-3f, -0x1.2420860000000p-3f, 0x1.c08c460000000p-4f, -0x1.5808d60000000p-4f, 0x1.da28380000000p-5f, -0x1.fd78280000000p-6f, 0x1.641b920000000p-7f, -0x1.d3439e0000000p-10f};
+  /// (1 + f)^(-1/3), |f| ≤ 1/3, a first guess; error 2.97e+4, unrounded 2.97e+4 (2^-24)
+  static constexpr float rcbrt[] = {0x1.ffd8b00000000p-1f, -0x1.65280e0000000p-2f, 0x1.eca8520000000p-3f};
 };
 
 template <>
@@ -45,6 +57,24 @@ struct Terms<double> {
   static constexpr double erf[] = {0x1.06eba8214db68p-3, -0x1.45f306dc9c8cep-1, 0x1.a4f4e2a1aa8c4p-4, 0x1.39668590c833cp-6, -0x1.b6b6a0a66213dp-13, -0x1.bca690f983a5fp-10, -0x1.3566341fa90b2p-11, -0x1.b297f91bde2a9p-16, 0x1.0e34ae33abdf5p-14, 0x1.f03e962ca7a09p-16, 0x1.a9efd61bf72cep-19, -0x1.a3f495210fd33p-19, -0x1.10f7c6b3854c4p-19, -0x1.311eb406098cap-21, -0x1.67b1c710badf0p-27, 0x1.1c9d60b4e881dp-24, 0x1.2aa699e7b317dp-25, 0x1.73dd6994acb85p-27, 0x1.45d9d8763b221p-29, 0x1.9f504d6db42ddp-32, 0x1.7c17ccacd7599p-35, 0x1.dbb1d025d4bbep-39, 0x1.6d65021c7dd87p-43, 0x1.042555b24b48bp-48};
   /// Φ(-a) e^(a²/2) (a + k) = p(2 v - 1), 0 ≤ a ≤ 39.0, k = 4.0; error 0.272, unrounded 0.18 (2^-53)
   static constexpr double mills[] = {0x1.82b4bb8c94dcep-1, -0x1.373e3a893c28ap-1, 0x1.8c6dbf2cfc289p-2, -0x1.7dff2bff683afp-3, 0x1.eec4cc3e4d5f6p-5, -0x1.ee2761046e6e7p-8, -0x1.c81719d21b696p-9, 0x1.ab825fba97dabp-10, 0x1.17a4aa6a858a1p-13, -0x1.e4a42388076a2p-13, -0x1.001661b701faep-19, 0x1.26d07987980a0p-15, 0x1.801a626e2c42cp-21, -0x1.8d49f5f4bd4f2p-18, -0x1.50280a14b88e4p-21, 0x1.124cd21aa6616p-20, 0x1.1cd186f275e07p-22, -0x1.4fff92d975059p-23, -0x1.4efbabc89fe93p-24, 0x1.11689ffeec114p-26, 0x1.ffd313f30e255p-27, -0x1.321bd516da186p-32, -0x1.50c4ad03ff58dp-30};
+  /// erfc(a) e^(a²) (a + k) = p(2 v - 1), v = a / (a + k), 0 ≤ a ≤ 27.5, k = 3.0; error 0.742, unrounded 0.0622 (2^-53)
+  static constexpr double erfc[] = {0x1.12f21ddd9f5e2p+0, -0x1.c44c471baa377p-1, 0x1.2e326945de1d4p-1, -0x1.3deb21415db47p-2, 0x1.e995f11b2bf3dp-4, -0x1.b78993d6e433bp-6, -0x1.3dd3e770d5963p-10, 0x1.8dae3a3adf865p-9, -0x1.1f78da1a7d6e2p-11, -0x1.2239014046011p-12, 0x1.c323f62341db1p-14, 0x1.fdffda8dec519p-16, -0x1.25094161222b0p-16, -0x1.3eb68c0b140c7p-18, 0x1.71e3fa2f61d5ep-19, 0x1.0bc54931ce936p-20, -0x1.a7a52eb4fe407p-22, -0x1.ed95c40eaf64fp-23, 0x1.29cdc92fffb27p-25, 0x1.8aa740bec1d82p-25, 0x1.15873dbf8e92dp-28, -0x1.724e554438ae8p-28, -0x1.b484dde98e360p-30};
+  /// sin r = r + r z p(z), z = r² ≤ 0.618; error 0.0337, unrounded 0.033 (2^-53)
+  static constexpr double sin[] = {-0x1.5555555555548p-3, 0x1.111111110f731p-7, -0x1.a01a019be9576p-13, 0x1.71de355567ffdp-19, -0x1.ae5e4bbbc2cf0p-26, 0x1.5d8b67b701ba3p-33};
+  /// cos r = 1 - z / 2 + z² p(z), z = r² ≤ 0.618; error 0.000521, unrounded 0.000509 (2^-53)
+  static constexpr double cos[] = {0x1.555555555554bp-5, -0x1.6c16c16c15005p-10, 0x1.a01a019c8c7ecp-16, -0x1.27e4f7ef0f7e5p-22, 0x1.1ee9d9c8b9e3fp-29, -0x1.8fa5550344702p-37};
+  /// asin s = s + s z p(z), z = s² ≤ 1/4; error 0.00859, unrounded 0.00859 (2^-53)
+  static constexpr double asin[] = {0x1.5555555555577p-3, 0x1.333333332e134p-4, 0x1.6db6db72123b7p-5, 0x1.f1c71a9503962p-6, 0x1.6e8bdede85320p-6, 0x1.1c49f079a928cp-6, 0x1.ca1f8af19e024p-7, 0x1.75859ca026a80p-7, 0x1.613c28b5c0383p-7, 0x1.e5fb1e2eed00dp-9, 0x1.639ad06a787aap-6, -0x1.57fb3d86859b0p-6, 0x1.0b460d076dd91p-5};
+  /// atan s = s + s z p(z), z = s² ≤ 1; error 0.0416, unrounded 0.0415 (2^-53)
+  static constexpr double atan[] = {-0x1.5555555555526p-2, 0x1.99999999955b2p-3, -0x1.249249237f4f9p-3, 0x1.c71c717fcdbf7p-4, -0x1.745d11ae5b657p-4, 0x1.3b1366993ae5dp-4, -0x1.110e5120f2814p-4, 0x1.e1bba63408341p-5, -0x1.ae5e720184567p-5, 0x1.82dad5b854ca3p-5, -0x1.59a3fba39b701p-5, 0x1.2c2e582a98f4fp-5, -0x1.e9fa061921d4cp-6, 0x1.683cc84883510p-6, -0x1.c78fd921061e8p-7, 0x1.d7b94b6f801edp-8, -0x1.7a39d26cbc886p-9, 0x1.b3fb3444cba1ep-11, -0x1.3f36bddf9aca0p-13, 0x1.bbee76ccdad7ap-17};
+  /// (1 + f)^(-1/3), |f| ≤ 1/3, a first guess; error 5.18e+10, unrounded 5.18e+10 (2^-53)
+  static constexpr double rcbrt[] = {0x1.00005ea852fd0p+0, -0x1.555b0afe57467p-2, 0x1.c546a896d3b63p-3, -0x1.5f14d40177d66p-3, 0x1.5167573cc2c04p-3, -0x1.2ef9a29acbe45p-3};
+  /// log2(1 + f) = f p(f), |f| ≤ 1/3, for pow of f32; error 2.27e+4, unrounded 2.27e+4 (2^-53)
+  static constexpr double short_log2[] = {0x1.71547652bc272p+0, -0x1.71547652ee575p-1, 0x1.ec709d8d66305p-2, -0x1.715475c3e04b9p-2, 0x1.2776e33e9ad39p-2, -0x1.ec710a2baecc7p-3, 0x1.a60ad55540a4dp-3, -0x1.71427045d28a3p-3, 0x1.498700341ab34p-3, -0x1.28fd0e653860bp-3, 0x1.f9c29019176f9p-4, -0x1.c9a3df246027bp-4, 0x1.432cb98dedb5bp-3, -0x1.345fed4438c08p-3};
+  /// 2^r, |r| ≤ 1/2, for pow of f32; error 3.62e+5, unrounded 3.62e+5 (2^-53)
+  static constexpr double short_exp2[] = {0x1.ffffffffabcf3p-1, 0x1.62e42ff116005p-1, 0x1.ebfbe0a4aad07p-3, 0x1.c6b08aaf2d539p-5, 0x1.3b29dc4f39f74p-7, 0x1.5d8a70b45b8d2p-10, 0x1.446a15b3f79cfp-13, 0x1.fe1734c99ad27p-17};
+  /// atanh s = s (1 + z / 3 + z² p(z)), z = s² ≤ 1/25; error 1.55e-5, unrounded 1.53e-5 (2^-53)
+  static constexpr double atanh[] = {0x1.9999999999966p-3, 0x1.24924924990efp-3, 0x1.c71c71bc25782p-4, 0x1.745d1bdff3048p-4, 0x1.3b12935df32a7p-4, 0x1.113aa6bb4217ep-4, 0x1.dabfc8903afa6p-5, 0x1.01b0890c7bcf5p-4};
 };
 
 }  // namespace fusec::formulas

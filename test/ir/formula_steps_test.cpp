@@ -17,7 +17,7 @@ namespace {
 /// One exact primitive on bits, written from ops.def alone, without the algebra of the formulas.
 template <class T>
 uint64_t step_value(const Step& step, DType from, const uint64_t* v) {
-  using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  using U = formulas::UnsignedOf<sizeof(T)>;
   const auto x = std::bit_cast<T>(static_cast<U>(v[0]));
   const auto y = std::bit_cast<T>(static_cast<U>(v[1]));
   const auto z = std::bit_cast<T>(static_cast<U>(v[2]));
@@ -73,7 +73,7 @@ uint64_t step_value(const Step& step, DType from, const uint64_t* v) {
 
 template <class To, class From>
 uint64_t cast_value(From x) {
-  using U = std::conditional_t<sizeof(To) == 8, uint64_t, uint32_t>;
+  using U = formulas::UnsignedOf<sizeof(To)>;
   if constexpr (std::is_floating_point_v<To>) return std::bit_cast<U>(static_cast<To>(x));
   else if constexpr (std::is_floating_point_v<From>) {
     if (std::isnan(x)) return 0;
@@ -90,6 +90,10 @@ uint64_t with_type(DType type, Visit visit) {
   switch (type) {
     case DType::f32: return visit(float{});
     case DType::f64: return visit(double{});
+    case DType::i8: return visit(int8_t{});
+    case DType::i16: return visit(int16_t{});
+    case DType::u8: return visit(uint8_t{});
+    case DType::u16: return visit(uint16_t{});
     case DType::i32: return visit(int32_t{});
     case DType::u32: return visit(uint32_t{});
     case DType::i64: return visit(int64_t{});
@@ -117,7 +121,7 @@ uint64_t interpret(const Formula& f, const uint64_t* parameters) {
     else if (step.op == Op::cast)
       values[k] = with_type(from, [&](auto x) {
         using From = decltype(x);
-        using U = std::conditional_t<sizeof(From) == 8, uint64_t, uint32_t>;
+        using U = formulas::UnsignedOf<sizeof(From)>;
         const From value = std::bit_cast<From>(static_cast<U>(v[0]));
         return with_type(step.type, [&](auto to) { return cast_value<decltype(to)>(value); });
       });
@@ -137,7 +141,7 @@ std::vector<T> interesting() {
 
 template <class T>
 void expect_same_bits(Op op) {
-  using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  using U = formulas::UnsignedOf<sizeof(T)>;
   const Formula* f = formula(op, formulas::dtype_of<T>());
   ASSERT_TRUE(f) << name(op);
   const std::vector<T> special = interesting<T>();
@@ -162,7 +166,7 @@ void expect_same_bits(Op op) {
 TEST(FormulaSteps, interpreted_give_the_bits_of_the_native_algebra) {
   for (int k = 0; k < kOps; ++k) {
     const Op op = static_cast<Op>(k);
-    if (info(op).form != Form::formula || !formula(op, DType::f32)) continue;
+    if (info(op).form != Form::formula) continue;
     expect_same_bits<float>(op);
     expect_same_bits<double>(op);
   }
@@ -206,7 +210,7 @@ void expect_well_formed(const Formula& f) {
 TEST(FormulaSteps, are_well_formed_and_exist_for_every_float_formula) {
   for (int k = 0; k < kOps; ++k) {
     const Op op = static_cast<Op>(k);
-    if (info(op).form != Form::formula || !formula(op, DType::f32)) continue;
+    if (info(op).form != Form::formula) continue;
     for (DType type : {DType::f32, DType::f64}) {
       SCOPED_TRACE(std::string(name(op)) + " " + std::string(name(type)));
       const Formula* f = formula(op, type);
@@ -216,6 +220,49 @@ TEST(FormulaSteps, are_well_formed_and_exist_for_every_float_formula) {
       expect_well_formed(*f);
     }
   }
+}
+
+/// x^y by y multiplications.
+template <class T>
+void expect_integer_powers() {
+  using U = formulas::UnsignedOf<sizeof(T)>;
+  const Formula* f = formula(Op::pow, formulas::dtype_of<T>());
+  ASSERT_TRUE(f);
+  expect_well_formed(*f);
+  const auto steps = [&](T x, T y) {
+    const uint64_t parameters[] = {static_cast<U>(x), static_cast<U>(y)};
+    return static_cast<T>(interpret(*f, parameters));
+  };
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 300; ++i) {
+    const T x = i < 40 ? static_cast<T>(i - 20) : static_cast<T>(random());
+    U power = 1;
+    for (int y = 0; y < 120; ++y, power = static_cast<U>(power * static_cast<U>(x)))
+      ASSERT_EQ(steps(x, static_cast<T>(y)), static_cast<T>(power)) << int64_t(x) << "^" << y;
+    const T large = static_cast<T>(random() >> 1 | random() % 2);  // x^(2k + b) = (x x)^k x^b
+    if (large < 2) continue;
+    const U left = static_cast<U>(steps(static_cast<T>(static_cast<U>(x) * uint64_t{static_cast<U>(x)}), large / 2));
+    ASSERT_EQ(static_cast<U>(steps(x, large)), static_cast<U>(left * uint64_t{large % 2 ? static_cast<U>(x) : U(1)}));
+  }
+  if constexpr (std::is_signed_v<T>) {
+    for (int y : {-1, -2, -3, -127, -128}) {
+      for (int x : {2, -2, 3, 7, 127, -128, 0}) EXPECT_EQ(steps(static_cast<T>(x), static_cast<T>(y)), 0) << x << "^" << y;
+      EXPECT_EQ(steps(1, static_cast<T>(y)), 1);
+      EXPECT_EQ(steps(-1, static_cast<T>(y)), y % 2 ? -1 : 1);
+    }
+    EXPECT_EQ(steps(3, std::numeric_limits<T>::min()), 0);
+  }
+}
+
+TEST(FormulaSteps, integer_powers_wrap_and_negative_exponents_truncate) {
+  expect_integer_powers<int8_t>();
+  expect_integer_powers<int16_t>();
+  expect_integer_powers<int32_t>();
+  expect_integer_powers<int64_t>();
+  expect_integer_powers<uint8_t>();
+  expect_integer_powers<uint16_t>();
+  expect_integer_powers<uint32_t>();
+  expect_integer_powers<uint64_t>();
 }
 
 TEST(FormulaSteps, other_ops_and_types_have_none) {

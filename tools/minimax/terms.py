@@ -34,11 +34,31 @@ def rows(T):
                lambda f: f**2 / mp.log1p(f) / L, n(digits, 20), -third, third)
     yield ("erf", "log(erfc -b) = b + b p(b), -%s ≤ b ≤ 0" % (3.95 if T == f32 else 5.95), lambda b: mp.log(mp.erfc(-b)) / b - 1,
            lambda b: b * mp.erfc(-b) / mp.erf(-b), n(9, 24), -3.95 if T == f32 else -5.95, 0)
-    top, k, n_terms = (mp.mpf(14.5), mp.mpf(2.5), 10) if T == f32 else (mp.mpf(39), mp.mpf(4), 23)
-    a = (lambda v: k * v / (1 - v)) if T == f32 else (lambda t: k * (1 + t) / (1 - t))
-    yield ("mills", "Φ(-a) e^(a²/2) (a + k) = p(%s), 0 ≤ a ≤ %s, k = %s" %
-           ("v" if T == f32 else "2 v - 1", mp.nstr(top, 4), mp.nstr(k, 2)), lambda v: mills(a(v)) * (a(v) + k),
-           lambda v: 1 / mills(a(v)) / (a(v) + k), range(n_terms), 0 if T == f32 else -1, (top if T == f32 else top - k) / (top + k))
+    for mills_like, meaning, f, top, k in (
+            ("mills", "Φ(-a) e^(a²/2)", mills, (14.5, 39), (2.5, 4)),
+            ("erfc", "erfc(a) e^(a²)", lambda a: mp.erfc(a) * mp.exp(a * a), (10.25, 27.5), (1.75, 3))):
+        top, k = (mp.mpf(pair[0 if T == f32 else 1]) for pair in (top, k))
+        a = (lambda v: k * v / (1 - v)) if T == f32 else (lambda t: k * (1 + t) / (1 - t))
+        yield (mills_like, "%s (a + k) = p(%s), v = a / (a + k), 0 ≤ a ≤ %s, k = %s" %
+               (meaning, "v" if T == f32 else "2 v - 1", mp.nstr(top, 4), mp.nstr(k, 3)), lambda v: f(a(v)) * (a(v) + k),
+               lambda v: 1 / f(a(v)) / (a(v) + k), n(10, 23), 0 if T == f32 else -1, (top if T == f32 else top - k) / (top + k))
+
+    quarter = mp.pi / 4 * mp.mpf("1.001") if T == f64 else mp.mpf(1)
+    yield ("sin", "sin r = r + r z p(z), z = r² ≤ %s" % mp.nstr(quarter**2, 3), lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+           lambda z: z * mp.sqrt(z) / mp.sin(mp.sqrt(z)), n(4, 6), 0, quarter**2)
+    yield ("cos", "cos r = 1 - z / 2 + z² p(z), z = r² ≤ %s" % mp.nstr(quarter**2, 3),
+           lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z**2 / mp.cos(mp.sqrt(z)), n(4, 6), 0, quarter**2)
+    yield ("asin", "asin s = s + s z p(z), z = s² ≤ 1/4", lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+           lambda z: z * mp.sqrt(z) / mp.asin(mp.sqrt(z)), n(5, 13), 0, mp.mpf(1) / 4)
+    yield ("atan", "atan s = s + s z p(z), z = s² ≤ 1", lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
+           lambda z: z * mp.sqrt(z) / mp.atan(mp.sqrt(z)), n(9, 20), 0, 1)
+    yield ("rcbrt", "(1 + f)^(-1/3), |f| ≤ 1/3, a first guess", lambda f: 1 / mp.cbrt(1 + f), lambda f: mp.cbrt(1 + f), n(3, 6), -third, third)
+    if T == f64:
+        yield ("short_log2", "log2(1 + f) = f p(f), |f| ≤ 1/3, for pow of f32", lambda f: mp.log1p(f) / f / ln2, lambda f: f / mp.log1p(f) * ln2,
+               range(14), -third, third)
+        yield ("short_exp2", "2^r, |r| ≤ 1/2, for pow of f32", lambda r: mp.mpf(2)**r, lambda r: mp.mpf(2)**-r, range(8), -mp.mpf(1) / 2, mp.mpf(1) / 2)
+        yield ("atanh", "atanh s = s (1 + z / 3 + z² p(z)), z = s² ≤ 1/25", lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1 - z / 3) / z**2,
+               lambda z: z**2, range(8), 0, mp.mpf(1) / 24.9)
 
 
 def table(T, ctype, bits, suffix, only):
