@@ -10,7 +10,7 @@
 #include "test/simt/machine.h"
 
 struct simt_kernel {
-  std::unique_ptr<fusec::simt::Kernel> kernel;
+  std::shared_ptr<const fusec::simt::Kernel> kernel;
 };
 struct simt_memory {
   fusec::simt::Memory memory;

@@ -44,7 +44,8 @@ struct Kernel {
   std::shared_ptr<Code> code;
 };
 
-/// Compiles the text of one or more kernels. Returns null and says why in `error`: clang's messages, with lines of the text.
-std::unique_ptr<Kernel> compile(const std::string& text, std::string& error);
+/// Compiles the text of one or more kernels, or returns what it made of the same text lately.
+/// Returns null and says why in `error`: clang's messages, with lines of the text.
+std::shared_ptr<const Kernel> compile(const std::string& text, std::string& error);
 
 }  // namespace fusec::simt
