@@ -28,8 +28,8 @@ const Pass kPipeline[] = {
     {"decompose", decompose_pass, "composites become primitives; the planner sees nothing else"},
     {"simplify", simplify, "again: decompositions meet their surroundings (casts in a row, scales of one)"},
     {"fold_constants", fold_constants, "again: parameters of norms are often constants, and their arithmetic then is too"},
-    {"views", views, "again: decompositions bring reshapes of their own"},
     {"reduces", reduces, "merge reductions, drop those over one element, move them below transposes"},
+    {"views", views, "again: decompositions and reduces bring views of their own"},
     {"simplify", simplify, "again: what views and reduces took away joins neighbours"},
     {"pair_reductions", pair_reductions, "last, on the final primitives: which reductions one sweep may carry"},
 };

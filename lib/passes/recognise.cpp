@@ -6,12 +6,14 @@
 
 #include "lib/passes/recognise.h"
 
+#include <charconv>
 #include <cmath>
 
 #include "lib/ir/convert.h"
 #include "lib/ir/rebuild.h"
 #include "lib/passes/row_value.h"
 #include "lib/passes/rules.h"
+#include "lib/support/text.h"
 
 namespace fusec {
 namespace {
@@ -109,6 +111,15 @@ std::optional<NodeId> squared(const Graph& g, NodeId y) {
   return n.args[0];
 }
 
+/// The number that people would write for a constant: 1e-05, not its f32 neighbour 9.999999747378752e-06.
+double shortest(const Tensor& t) {
+  double number = element(t, 0);
+  if (t.dtype == DType::f64) return number;
+  const std::string text = number_text(float(number));
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
 /// d * rsqrt(v + eps), d * reciprocal(sqrt(v + eps)) or d / sqrt(v + eps).
 struct Normalised {
   NodeId d;
@@ -130,7 +141,7 @@ std::optional<Normalised> normalised(const Graph& g, const Node& n) {
     Normalised out{n.args[order ? 1 : 0], below(g.node(root).args[0]), 0};
     const Node& sum = g.node(out.v);
     if (sum.op == Op::add && g.is_scalar_constant(sum.args[1])) {
-      out.eps = element(*g.node(sum.args[1]).attrs->value, 0);
+      out.eps = shortest(*g.node(sum.args[1]).attrs->value);
       out.v = below(sum.args[0]);
     }
     if (out.eps >= 0 && std::isfinite(out.eps)) return out;

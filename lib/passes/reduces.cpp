@@ -7,6 +7,8 @@
 #include "lib/passes/reduces.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "lib/ir/rebuild.h"
 
@@ -37,15 +39,26 @@ class Sweep {
   Sweep(const Graph& graph, RuleControl& rules) : graph_(graph), b_(graph.name()), rules_(rules) {}
 
   Result<Graph> run() {
+    for (const Node& node : graph_.nodes())
+      if (is_reduce(node.op) && !node.attrs->keep) dropping_.insert(key(node));
     return rebuild(graph_, b_, [&](NodeId id, std::vector<Value> args) {
       const Node& node = graph_.node(id);
-      if (is_reduce(node.op))
+      if (is_reduce(node.op)) {
         if (const std::optional<Value> better = rewritten(node, args[0])) return *better;
+        // The same reduction with and without its axes kept is one, and a reshape.
+        if (node.attrs->keep && !node.attrs->axes.empty() && dropping_.contains(key(node)) && fires())
+          return reshape(reduce(node, args[0], node.attrs->axes, false), node.type.shape);
+      }
       return b_.add(node.op, std::move(args), *node.attrs);
     });
   }
 
  private:
+  using Key = std::tuple<Op, NodeId, std::vector<int64_t>, DType, bool, uint8_t>;
+  static Key key(const Node& n) {
+    return {n.op, n.args[0], n.attrs->axes, n.attrs->to, n.attrs->last, n.attrs->relax};
+  }
+
   bool fires() {
     if (!rules_.may_fire("reduces")) return false;
     rules_.count("reduces");
@@ -151,6 +164,7 @@ class Sweep {
   const Graph& graph_;
   GraphBuilder b_;
   RuleControl& rules_;
+  std::set<Key> dropping_;  // reductions of the old graph that drop their axes
 };
 
 }  // namespace

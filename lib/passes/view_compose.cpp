@@ -194,8 +194,9 @@ std::optional<Pending> compose_views(const GraphBuilder& b, const Pending& view)
   switch (view.op) {
     case Op::reshape:
       if (below.op == Op::reshape) return Pending{Op::reshape, {{below.args[0]}}, view.attrs};
-      if (below.op == Op::broadcast && b.type({below.args[0]}).shape.empty())
-        return Pending{Op::broadcast, {{below.args[0]}}, view.attrs};
+      if (below.op != Op::broadcast) return std::nullopt;
+      if (elements(b.type({below.args[0]}).shape) == elements(shape)) return Pending{Op::reshape, {{below.args[0]}}, view.attrs};
+      if (b.type({below.args[0]}).shape.empty()) return Pending{Op::broadcast, {{below.args[0]}}, view.attrs};
       return std::nullopt;
     case Op::transpose:
       if (below.op == Op::broadcast && b.type({below.args[0]}).shape.empty()) {

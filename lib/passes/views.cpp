@@ -81,7 +81,7 @@ class Sweep {
   }
 
   /// exp(broadcast(v)) → broadcast(exp(v)): when every operand is smaller than the result.
-  std::optional<Value> before_broadcasts(const Pending& node, const Shape& shape) {
+  std::optional<Value> before_broadcasts(const Pending& node, Shape shape) {
     Pending smaller = node;
     Shape inner;
     bool changed = false;

@@ -23,10 +23,7 @@ Op mirrored(Op op) {
 
 void constant_to_the_right(const GraphBuilder& b, Op& op, std::vector<Value>& args) {
   if (args.size() != 2 || !is_scalar(b, args[0]) || is_scalar(b, args[1])) return;
-  if (!commutes(op) && mirrored(op) == op) return;
-  // max(-0.0, 0.0) is its first operand: with a zero on one side the order is visible.
-  const bool ordered = (op == Op::min || op == Op::max) && is_float(b.type(args[0]).dtype);
-  if (ordered && element(*b.node(args[0]).attrs->value, 0) == 0) return;
+  if (mirrored(op) == op && !may_swap(b, op, args[0], args[1])) return;
   op = mirrored(op);
   std::swap(args[0], args[1]);
 }
@@ -76,6 +73,13 @@ std::optional<Tensor> splat(const Tensor& t) {
 }
 
 }  // namespace
+
+bool may_swap(const GraphBuilder& b, Op op, Value left, Value right) {
+  if (!commutes(op)) return false;
+  if ((op != Op::min && op != Op::max) || !is_float(b.type(left).dtype)) return true;
+  const auto is_zero = [&](Value v) { return is_scalar(b, v) && element(*b.node(v).attrs->value, 0) == 0; };
+  return !is_zero(left) && !is_zero(right);
+}
 
 Value add_canonical(GraphBuilder& b, Op op, std::vector<Value> args, Attrs attrs) {
   for (Value v : args)

@@ -13,4 +13,8 @@ namespace fusec {
 ///   trunc_div of integers           →  div                    bitwise_not of bool → not
 Value add_canonical(GraphBuilder& b, Op op, std::vector<Value> args, Attrs attrs);
 
+/// May the two operands be exchanged without a bit changing? Not those of a float min or max with a zero: max(-0.0, 0.0) is its first
+/// operand.
+bool may_swap(const GraphBuilder& b, Op op, Value left, Value right);
+
 }  // namespace fusec

@@ -11,6 +11,7 @@
 
 #include "lib/ir/convert.h"
 #include "lib/ir/eval.h"
+#include "lib/rewrite/canonical.h"
 
 namespace fusec {
 namespace {
@@ -115,7 +116,7 @@ struct Solver {
       if (slot && *slot != n.attrs->to) return false;
       slot = n.attrs->to;
     }
-    const bool swaps = commutes(n.op) && n.args[0] != n.args[1];
+    const bool swaps = commutes(n.op) && n.args[0] != n.args[1] && may_swap(b, n.op, {n.args[0]}, {n.args[1]});
     for (int order = 0; order < (swaps ? 2 : 1); order++) {
       std::vector<Goal> goals = rest;
       for (size_t k = p.args.size(); k-- > 0;) goals.push_back({&p.args[k], {n.args[order ? 1 - k : k]}});
