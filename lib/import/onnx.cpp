@@ -3,8 +3,8 @@
 // Each node looks up its row by operator and version and lets it build. Before that, two shortcuts keep shapes static:
 //   all operands known       evaluate the node now, in a graph of its own, with the reference evaluator
 //   an operand made of dims  compute with dims (onnx_ops_shape.cpp)
-// Where a row needs bits that only an input has (Reshape's shape as an input with a default), the walk stops, that input
-// is fixed to its value, and the walk starts again.
+// Where a row needs bits that only an input has (Reshape's shape as an input with a default), the walk stops, that
+// input is fixed to its value, and the walk starts again.
 
 #include "lib/import/onnx.h"
 
@@ -26,7 +26,9 @@ using namespace onnx;
 constexpr int64_t kFoldElements = 4096;  // what is worth evaluating here: shapes, axes, small tables
 constexpr int kMostWalks = 64;
 
-std::string count_of(size_t n, std::string_view what) { return std::to_string(n) + " " + std::string(what) + (n == 1 ? "" : "s"); }
+std::string count_of(size_t n, std::string_view what) {
+  return std::to_string(n) + " " + std::string(what) + (n == 1 ? "" : "s");
+}
 
 bool is_default_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 
@@ -48,7 +50,8 @@ class Importer {
   Status add_input(const ValueInfo& info);
   Status add_initializer(const TensorMessage& message);
   Status add_node(size_t index);
-  bool evaluate_node(const NodeMessage& node, const OpRow& row, const std::vector<Item*>& inputs, std::vector<Item>& outputs);
+  bool evaluate_node(const NodeMessage& node, const OpRow& row, const std::vector<Item*>& inputs,
+                     std::vector<Item>& outputs);
   Result<Type> type_of(const ValueInfo& info) const;
   void add_weight(std::string_view name, std::shared_ptr<const Tensor> data, Item& item);
 
@@ -73,14 +76,16 @@ class Importer {
   std::vector<std::shared_ptr<const Tensor>> defaults_;
 };
 
-// --- the file as a whole ------------------------------------------------------------------------------------------------
+// --- the file as a whole
+// ------------------------------------------------------------------------------------------------
 
 std::string describe(const ModelMessage& model, size_t index, int64_t opset) {
   const NodeMessage& node = model.nodes[index];
   std::string out = "node " + std::to_string(index);
   if (!node.name.empty()) out += " " + quote(node.name);
   const std::string domain = is_default_domain(node.domain) ? "" : quote(node.domain) + " ";
-  return out + " (" + domain + (node.op.size() <= 80 ? std::string(node.op) : quote(node.op)) + ", operator set " + std::to_string(opset) + ")";
+  return out + " (" + domain + (node.op.size() <= 80 ? std::string(node.op) : quote(node.op)) + ", operator set " +
+         std::to_string(opset) + ")";
 }
 
 Error Importer::at(size_t node, Error error) const {
@@ -92,11 +97,13 @@ Status Importer::check_model() {
   opset_ = -1;
   for (const OperatorSet& set : model_.operator_sets)
     if (is_default_domain(set.domain)) opset_ = std::max(opset_, set.version);
-  const bool needs = std::any_of(model_.nodes.begin(), model_.nodes.end(), [](const NodeMessage& n) { return is_default_domain(n.domain); });
+  const bool needs = std::any_of(model_.nodes.begin(), model_.nodes.end(),
+                                 [](const NodeMessage& n) { return is_default_domain(n.domain); });
   if (opset_ < 0 && !needs) opset_ = kNewestOpset;  // foreign operators only, which check_operators names
   if (opset_ < 0) return input_error("the model names no operator set of the default domain");
   if (opset_ < kOldestOpset || opset_ > kNewestOpset)
-    return input_error("operator set " + std::to_string(opset_) + ": " + std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset) + " are supported");
+    return input_error("operator set " + std::to_string(opset_) + ": " + std::to_string(kOldestOpset) + " to " +
+                       std::to_string(kNewestOpset) + " are supported");
   if (model_.has_sparse_initializers) return input_error("sparse initialisers are not supported");
   if (model_.outputs.empty()) return input_error("the graph has no outputs");
   return Done{};
@@ -106,7 +113,8 @@ Status Importer::check_model() {
 Status Importer::check_names() {
   for (const TensorMessage& t : model_.initializers) {
     if (t.name.empty()) return input_error("an initialiser without a name");
-    if (!initializers_.emplace(t.name, &t).second) return input_error("initialiser " + quote(t.name) + " is there twice");
+    if (!initializers_.emplace(t.name, &t).second)
+      return input_error("initialiser " + quote(t.name) + " is there twice");
   }
   for (const ValueInfo& v : model_.inputs) {
     if (v.name.empty()) return input_error("an input without a name");
@@ -138,7 +146,8 @@ Status Importer::check_operators() {
     if (is_default_domain(node.domain) && find_row(node.op, opset_)) continue;
     std::string what = quote(node.op);
     if (!is_default_domain(node.domain)) what += " of domain " + quote(node.domain);
-    else if (find_row(node.op, kNewestOpset)) what += ", which operator set " + std::to_string(opset_) + " does not have";
+    else if (find_row(node.op, kNewestOpset))
+      what += ", which operator set " + std::to_string(opset_) + " does not have";
     if (counts[what]++ == 0) {
       if (order.empty()) first = n;
       if (order.size() < 100) order.push_back(what);
@@ -147,11 +156,13 @@ Status Importer::check_operators() {
   if (order.empty()) return Done{};
   Error error = at(first, input_error("not supported: " + order[0]));
   if (counts[order[0]] > 1) error = error.note(count_of(counts[order[0]], "node") + " of it");
-  for (size_t k = 1; k < order.size(); ++k) error = error.note("also not supported: " + order[k] + " (" + count_of(counts[order[k]], "node") + ")");
+  for (size_t k = 1; k < order.size(); ++k)
+    error = error.note("also not supported: " + order[k] + " (" + count_of(counts[order[k]], "node") + ")");
   return error;
 }
 
-// --- inputs and weights ---------------------------------------------------------------------------------------------------
+// --- inputs and weights
+// ---------------------------------------------------------------------------------------------------
 
 Result<std::shared_ptr<const Tensor>> Importer::initializer(std::string_view name) {
   std::shared_ptr<const Tensor>& cached = decoded_[name];
@@ -168,7 +179,8 @@ Result<std::shared_ptr<const Tensor>> Importer::initializer(std::string_view nam
 
 Result<Type> Importer::type_of(const ValueInfo& info) const {
   const std::string named = "input " + quote(info.name);
-  if (info.kind == ValueInfo::other) return input_error(named + " is no dense tensor: sequences, maps, optional and sparse values are not supported");
+  if (info.kind == ValueInfo::other)
+    return input_error(named + " is no dense tensor: sequences, maps, optional and sparse values are not supported");
   if (info.kind == ValueInfo::none) return input_error(named + " has no type");
   Result<DType> dtype = dtype_of(info.data_type);
   if (!dtype) return input_error(named + ": " + dtype.error().message);
@@ -214,7 +226,9 @@ Status Importer::add_input(const ValueInfo& info) {
   if (!type) return type.error();
   const bool fixed = fixed_.contains(info.name);
   for (const Tensor* t : {fixed ? data.get() : nullptr, fallback.get()})
-    if (t && !fits(*t, *type)) return input_error("input " + quote(info.name) + " is " + text(*type) + ", but its data is " + text(type_of_data(*t)));
+    if (t && !fits(*t, *type))
+      return input_error("input " + quote(info.name) + " is " + text(*type) + ", but its data is " +
+                         text(type_of_data(*t)));
   Item& item = items_[info.name];
   if (fixed) {
     item.known = data;
@@ -239,12 +253,14 @@ Status Importer::add_initializer(const TensorMessage& message) {
   if (inputs_.contains(message.name) || !used_.contains(message.name)) return Done{};
   Result<std::shared_ptr<const Tensor>> data = initializer(message.name);
   if (!data) return data.error();
-  if (auto fit = check_type(type_of_data(**data)); !fit) return input_error("initialiser " + quote(message.name) + ": " + fit.error().message);
+  if (auto fit = check_type(type_of_data(**data)); !fit)
+    return input_error("initialiser " + quote(message.name) + ": " + fit.error().message);
   add_weight(message.name, *data, items_[message.name]);
   return Done{};
 }
 
-// --- nodes ------------------------------------------------------------------------------------------------------------------
+// --- nodes
+// ------------------------------------------------------------------------------------------------------------------
 
 /// Attributes that this version of the operator has, each once.
 Status check_attributes(const NodeMessage& node, const OpRow& row) {
@@ -253,7 +269,9 @@ Status check_attributes(const NodeMessage& node, const OpRow& row) {
     const std::string known = " " + std::string(row.attributes) + " ";
     const bool plain = !a.name.empty() && a.name.find(' ') == std::string_view::npos;
     if (!plain || known.find(" " + std::string(a.name) + " ") == std::string::npos)
-      return input_error("attribute " + quote(a.name) + ": the operator has none of that name in this version, which stands since " + std::to_string(row.since));
+      return input_error("attribute " + quote(a.name) +
+                         ": the operator has none of that name in this version, which stands since " +
+                         std::to_string(row.since));
     if (!seen.insert(a.name).second) return input_error("attribute " + quote(a.name) + " is there twice");
   }
   return Done{};
@@ -263,15 +281,19 @@ Status check_counts(const NodeMessage& node, const OpRow& row, size_t inputs) {
   if (static_cast<int>(std::min<size_t>(inputs, kAny)) > row.max_inputs)
     return input_error(count_of(inputs, "input") + ", at most " + std::to_string(row.max_inputs) + " expected");
   for (int i = 0; i < row.min_inputs; ++i)
-    if (static_cast<size_t>(i) >= inputs || node.inputs[static_cast<size_t>(i)].empty()) return input_error("input " + std::to_string(i) + " is missing");
+    if (static_cast<size_t>(i) >= inputs || node.inputs[static_cast<size_t>(i)].empty())
+      return input_error("input " + std::to_string(i) + " is missing");
   if (node.outputs.empty()) return input_error("no outputs");
-  if (node.outputs.size() > static_cast<size_t>(row.max_outputs)) return input_error(count_of(node.outputs.size(), "output") + ", at most " + std::to_string(row.max_outputs) + " expected");
+  if (node.outputs.size() > static_cast<size_t>(row.max_outputs))
+    return input_error(count_of(node.outputs.size(), "output") + ", at most " + std::to_string(row.max_outputs) +
+                       " expected");
   return Done{};
 }
 
-/// A node whose operands are all known becomes known; false when it is too large for that, or fails (the caller then finds the
-/// error where it belongs).
-bool Importer::evaluate_node(const NodeMessage& node, const OpRow& row, const std::vector<Item*>& inputs, std::vector<Item>& outputs) {
+/// A node whose operands are all known becomes known; false when it is too large for that, or fails (the caller then
+/// finds the error where it belongs).
+bool Importer::evaluate_node(const NodeMessage& node, const OpRow& row, const std::vector<Item*>& inputs,
+                             std::vector<Item>& outputs) {
   std::vector<Item> copies(inputs.size());
   std::vector<Item*> operands;
   int64_t elements_in = 0;
@@ -310,7 +332,8 @@ bool Importer::evaluate_node(const NodeMessage& node, const OpRow& row, const st
   return true;
 }
 
-/// The operand `name` has to be known: fixes the inputs that it depends on when all of them have values, and asks for another walk.
+/// The operand `name` has to be known: fixes the inputs that it depends on when all of them have values, and asks for
+/// another walk.
 Error Importer::explain_need(std::string_view name, Error error) {
   std::vector<std::string_view> open{name};
   std::set<std::string_view> seen{name}, leaves;
@@ -326,7 +349,8 @@ Error Importer::explain_need(std::string_view name, Error error) {
       if (!in.empty() && seen.insert(in).second) open.push_back(in);
   }
   for (std::string_view leaf : leaves)
-    if (!initializers_.contains(leaf) && !options_.values.contains(leaf)) return error.note("it depends on input " + quote(leaf) + ", whose value is not given");
+    if (!initializers_.contains(leaf) && !options_.values.contains(leaf))
+      return error.note("it depends on input " + quote(leaf) + ", whose value is not given");
   const size_t before = fixed_.size();
   fixed_.insert(leaves.begin(), leaves.end());
   again_ = fixed_.size() > before;
@@ -346,7 +370,10 @@ Status Importer::add_node(size_t index) {
     const std::string_view name = node.inputs[i];
     const auto found = items_.find(name);
     if (!name.empty() && found == items_.end())
-      return input_error("input " + quote(name) + (producers_.contains(name) ? " is computed by a later node: nodes have to be in order, without cycles" : " is no input, initialiser or output of any node"));
+      return input_error("input " + quote(name) +
+                         (producers_.contains(name)
+                              ? " is computed by a later node: nodes have to be in order, without cycles"
+                              : " is no input, initialiser or output of any node"));
     inputs.push_back(name.empty() ? nullptr : &found->second);
   }
 
@@ -365,14 +392,16 @@ Status Importer::add_node(size_t index) {
     if (name.empty()) continue;
     Item& item = items_[name];
     item = std::move(outputs[k]);
-    if (!item.known && !item.dims && !item.value.valid()) return input_error("output " + std::to_string(k) + " is not supported");
+    if (!item.known && !item.dims && !item.value.valid())
+      return input_error("output " + std::to_string(k) + " is not supported");
     if (item.known) add_weight(name, item.known, item);
     if (item.value.valid()) b_->label(item.value, std::string(name));
   }
   return Done{};
 }
 
-// --- the walk ---------------------------------------------------------------------------------------------------------------
+// --- the walk
+// ---------------------------------------------------------------------------------------------------------------
 
 Result<Imported> Importer::walk() {
   b_.emplace(model_.graph_name.empty() ? "onnx" : std::string(model_.graph_name));

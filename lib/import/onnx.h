@@ -5,8 +5,8 @@
 //   if (!model) return model.error().note("while loading the model");
 //   Result<Program> program = compile(model->graph, target);
 //
-// Operator sets 7 to 28 of the default domain (and what has not changed since an older one); docs/onnx.md lists the operators
-// and what is not taken.
+// Operator sets 7 to 28 of the default domain (and what has not changed since an older one); docs/onnx.md lists the
+// operators and what is not taken.
 
 #include <map>
 #include <memory>
@@ -22,8 +22,8 @@ namespace fusec {
 struct ImportOptions {
   /// Values for named dims of the file. A dim without a name is called "INPUT.AXIS", as in "x.0".
   Sizes sizes;
-  /// Values of inputs that the caller knows. One is used where a shape, axes or the like have to be known while the graph is
-  /// built (Reshape's shape, say); such an input is then no input of the graph any more (Imported::fixed).
+  /// Values of inputs that the caller knows. One is used where a shape, axes or the like have to be known while the
+  /// graph is built (Reshape's shape, say); such an input is then no input of the graph any more (Imported::fixed).
   std::map<std::string, std::shared_ptr<const Tensor>, std::less<>> values;
   /// Larger weights do not go into the graph as constants: they become inputs with a default.
   size_t largest_constant = 64 * 1024;  // bytes
@@ -43,10 +43,12 @@ struct Imported {
 };
 
 /// Reads a file; external data may lie in the file's own folder only.
-/// Errors (all `input`): located by node index, name, operator and operator set. When operators are missing, the first one is the
-/// message and the notes list every other one, with its count. Hostile files cost time and memory in proportion to their size.
+/// Errors (all `input`): located by node index, name, operator and operator set. When operators are missing, the
+/// first one is the message and the notes list every other one, with its count. Hostile files cost time and memory in
+/// proportion to their size.
 Result<Imported> import_onnx(const std::string& path, const ImportOptions& options = {});
 /// The same from memory; `folder` is where external data may lie, "" = nowhere.
-Result<Imported> import_onnx_bytes(std::string_view bytes, const std::string& folder = "", const ImportOptions& options = {});
+Result<Imported> import_onnx_bytes(std::string_view bytes, const std::string& folder = "",
+                                   const ImportOptions& options = {});
 
 }  // namespace fusec

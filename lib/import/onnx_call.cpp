@@ -36,7 +36,8 @@ std::optional<std::vector<Dim>> dims_of(const Item& item) {
   return std::vector<Dim>(values.begin(), values.end());
 }
 
-// --- operands ---------------------------------------------------------------------------------------------------------
+// --- operands
+// ---------------------------------------------------------------------------------------------------------
 
 Value value_of(GraphBuilder& b, Item& item) {
   if (item.value.valid()) return item.value;
@@ -45,7 +46,8 @@ Value value_of(GraphBuilder& b, Item& item) {
   // Sizes as data: one leaf a dim, joined to a vector.
   std::vector<Value> parts;
   for (const Dim& d : *item.dims) {
-    const Value part = d.is_constant() ? b.constant(int_tensor({d.constant()}, true)) : b.add(Op::size, {}, {.shape = {d}});
+    const Value part =
+        d.is_constant() ? b.constant(int_tensor({d.constant()}, true)) : b.add(Op::size, {}, {.shape = {d}});
     parts.push_back(item.dims_scalar ? part : b.add(Op::reshape, {part}, {.shape = {1}}));
   }
   if (parts.empty()) return item.value = b.constant(int_tensor({}));
@@ -73,7 +75,9 @@ std::optional<std::vector<int64_t>> Call::ints(size_t i) {
   const Tensor* tensor = known(i);
   if (!tensor) return std::nullopt;
   std::optional<std::vector<int64_t>> out = int_values(*tensor);
-  if (!out) fail("input " + std::to_string(i) + ", " + quote(node.inputs[i]) + ": i64 or i32 expected, not " + std::string(name(tensor->dtype)));
+  if (!out)
+    fail("input " + std::to_string(i) + ", " + quote(node.inputs[i]) + ": i64 or i32 expected, not " +
+         std::string(name(tensor->dtype)));
   return out;
 }
 
@@ -89,16 +93,20 @@ std::optional<int64_t> Call::integer(size_t i) {
   const std::optional<std::vector<int64_t>> all = ints(i);
   if (!all) return std::nullopt;
   if (all->size() == 1) return all->front();
-  fail("input " + std::to_string(i) + ", " + quote(node.inputs[i]) + ": one number expected, not " + std::to_string(all->size()));
+  fail("input " + std::to_string(i) + ", " + quote(node.inputs[i]) + ": one number expected, not " +
+       std::to_string(all->size()));
   return std::nullopt;
 }
 
-// --- attributes -------------------------------------------------------------------------------------------------------
+// --- attributes
+// -------------------------------------------------------------------------------------------------------
 
 namespace {
 std::string kind_name(int32_t kind) {
-  constexpr std::string_view kNames[] = {"undefined", "FLOAT", "INT", "STRING", "TENSOR", "GRAPH", "FLOATS", "INTS", "STRINGS"};
-  return kind >= 0 && static_cast<size_t>(kind) < std::size(kNames) ? std::string(kNames[kind]) : "type " + std::to_string(kind);
+  constexpr std::string_view kNames[] = {"undefined", "FLOAT",  "INT",  "STRING", "TENSOR",
+                                         "GRAPH",     "FLOATS", "INTS", "STRINGS"};
+  return kind >= 0 && static_cast<size_t>(kind) < std::size(kNames) ? std::string(kNames[kind])
+                                                                    : "type " + std::to_string(kind);
 }
 
 /// The attribute, when it is there and of that kind.
@@ -137,7 +145,8 @@ int64_t Call::required(std::string_view name) {
   return i(name, 0);
 }
 
-// --- building ---------------------------------------------------------------------------------------------------------
+// --- building
+// ---------------------------------------------------------------------------------------------------------
 
 const Type& Call::type(Value v) const {
   static const Type kNone;
@@ -175,7 +184,8 @@ int64_t Call::number(const Dim& dim, std::string_view what) {
   return 1;
 }
 
-// --- results ----------------------------------------------------------------------------------------------------------
+// --- results
+// ----------------------------------------------------------------------------------------------------------
 
 void Call::out(Value v, size_t k) {
   if (k < outputs.size()) outputs[k].value = v;

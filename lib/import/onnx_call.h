@@ -6,7 +6,8 @@
 //     c.out(c.add(Op::div, {x, c.add(Op::add, {c.add(Op::abs, {x}), c.like(x, 1)})}));
 //   }
 //
-// Errors stick to the builder: after a failure values are invalid and pass through, so import functions seldom test for them.
+// Errors stick to the builder: after a failure values are invalid and pass through, so import functions seldom test
+// for them.
 
 #include <memory>
 #include <optional>
@@ -44,8 +45,15 @@ inline constexpr int kAny = 1 << 30;
 
 class Call {
  public:
-  Call(GraphBuilder& builder, const NodeMessage& node, const OpRow& row, int opset, const std::string& folder, std::vector<Item*> inputs)
-      : b(builder), node(node), row(row), opset(opset), folder(folder), outputs(node.outputs.size()), inputs_(std::move(inputs)) {}
+  Call(GraphBuilder& builder, const NodeMessage& node, const OpRow& row, int opset, const std::string& folder,
+       std::vector<Item*> inputs)
+      : b(builder),
+        node(node),
+        row(row),
+        opset(opset),
+        folder(folder),
+        outputs(node.outputs.size()),
+        inputs_(std::move(inputs)) {}
 
   GraphBuilder& b;
   const NodeMessage& node;
@@ -71,7 +79,8 @@ class Call {
   /// Which operand was asked for and is unknown: the importer may make it known and try again.
   std::optional<size_t> needed() const { return needed_; }
 
-  // --- attributes: value, or the default when absent ------------------------------------------------------------------
+  // --- attributes: value, or the default when absent
+  // ------------------------------------------------------------------
   const Attribute* attribute(std::string_view name) const;
   bool given(std::string_view name) const { return attribute(name) != nullptr; }
   int64_t i(std::string_view name, int64_t absent);
@@ -81,7 +90,8 @@ class Call {
   /// An error when it is absent.
   int64_t required(std::string_view name);
 
-  // --- building -------------------------------------------------------------------------------------------------------
+  // --- building
+  // -------------------------------------------------------------------------------------------------------
   const Type& type(Value v) const;
   const Shape& shape(Value v) const { return type(v).shape; }
   DType dtype(Value v) const { return type(v).dtype; }
@@ -101,7 +111,8 @@ class Call {
   /// A dim that has to be a number here.
   int64_t number(const Dim& dim, std::string_view what);
 
-  // --- results --------------------------------------------------------------------------------------------------------
+  // --- results
+  // --------------------------------------------------------------------------------------------------------
   bool wants(size_t k) const { return k < node.outputs.size() && !node.outputs[k].empty(); }
   void out(Value v, size_t k = 0);
   void out(Tensor tensor);

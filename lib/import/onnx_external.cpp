@@ -1,7 +1,7 @@
 // External data: the one place where a file's contents name another file, so the location is treated as an attack.
 //
-// Checks on the text alone would miss links, and a check on the resolved path alone could race with a rename: the resolved path
-// is opened without following a last link, and what was opened must be the regular file.
+// Checks on the text alone would miss links, and a check on the resolved path alone could race with a rename: the
+// resolved path is opened without following a last link, and what was opened must be the regular file.
 
 #include "lib/import/onnx_external.h"
 
@@ -64,7 +64,8 @@ Result<std::vector<std::byte>> read_external(const ExternalData& data, const std
     const std::optional<uint64_t> length = decimal(*data.length);
     if (!length) return input_error(named + ": length " + quote(*data.length) + " is no number below 2^63");
     if (*length != bytes)
-      return input_error(named + ": length " + *data.length + ", but the tensor's type and dims need " + std::to_string(bytes));
+      return input_error(named + ": length " + *data.length + ", but the tensor's type and dims need " +
+                         std::to_string(bytes));
   }
   Result<std::string> path = resolve(data.location, folder);
   if (!path) return path.error();

@@ -1,7 +1,7 @@
 // ModelProto to plain structs. protozero walks the wire format and throws on damage; the one catch is in read_model.
 //
-// Protobuf lets any field be absent or repeated: a repeated message is merged, of a repeated scalar the last one counts, and
-// repeated numbers come packed or one by one.
+// Protobuf lets any field be absent or repeated: a repeated message is merged, of a repeated scalar the last one
+// counts, and repeated numbers come packed or one by one.
 
 #include "lib/import/onnx_model.h"
 
@@ -112,7 +112,14 @@ struct Reader {
     while (in.next()) {
       switch (in.tag_and_type()) {
         case chunk(1): tensor_type(in.get_message(), out); break;
-        case chunk(4): case chunk(5): case chunk(7): case chunk(8): case chunk(9): out.kind = ValueInfo::other; in.skip(); break;
+        case chunk(4):
+        case chunk(5):
+        case chunk(7):
+        case chunk(8):
+        case chunk(9):
+          out.kind = ValueInfo::other;
+          in.skip();
+          break;
         default: in.skip();
       }
     }
@@ -179,9 +186,10 @@ std::string quote(std::string_view name) {
 
 std::string dtype_name(int32_t data_type) {
   constexpr std::string_view kNames[] = {
-      "undefined", "FLOAT",      "UINT8",        "INT8",       "UINT16",         "INT16",     "INT32",      "INT64",      "STRING",
-      "BOOL",      "FLOAT16",    "DOUBLE",       "UINT32",     "UINT64",         "COMPLEX64", "COMPLEX128", "BFLOAT16",   "FLOAT8E4M3FN",
-      "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "UINT4", "INT4",         "FLOAT4E2M1", "FLOAT8E8M0", "UINT2",     "INT2"};
+      "undefined", "FLOAT",      "UINT8",      "INT8",         "UINT16",         "INT16",      "INT32",
+      "INT64",     "STRING",     "BOOL",       "FLOAT16",      "DOUBLE",         "UINT32",     "UINT64",
+      "COMPLEX64", "COMPLEX128", "BFLOAT16",   "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ",
+      "UINT4",     "INT4",       "FLOAT4E2M1", "FLOAT8E8M0",   "UINT2",          "INT2"};
   if (data_type >= 0 && static_cast<size_t>(data_type) < std::size(kNames)) return std::string(kNames[data_type]);
   return "data type " + std::to_string(data_type);
 }

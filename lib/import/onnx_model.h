@@ -1,6 +1,6 @@
 #pragma once
-// An ONNX file as plain structs: what its protobuf messages say, read without copying. Nothing here knows what an operator means.
-// Field numbers are those of onnx/onnx.proto (onnx 1.23, IR version 13).
+// An ONNX file as plain structs: what its protobuf messages say, read without copying. Nothing here knows what an
+// operator means. Field numbers are those of onnx/onnx.proto (onnx 1.23, IR version 13).
 
 #include <cstdint>
 #include <optional>
@@ -25,7 +25,8 @@ struct TensorMessage {
 };
 
 struct Attribute {
-  enum Kind : int32_t { undefined, real, integer, string, tensor, graph, reals, integers, strings };  // AttributeProto.AttributeType
+  // The numbers are those of AttributeProto.AttributeType.
+  enum Kind : int32_t { undefined, real, integer, string, tensor, graph, reals, integers, strings };
   std::string_view name;
   int32_t kind = undefined;
   float f = 0;
@@ -72,8 +73,9 @@ struct ModelMessage {
   std::vector<ValueInfo> inputs, outputs;
 };
 
-/// Reads a ModelProto. Views point into `bytes`, which must outlive the result. Memory is bounded by a fixed multiple of the
-/// bytes and by a limit on the number of items, so a hostile file cannot ask for more. Errors: damaged protobuf, no graph.
+/// Reads a ModelProto. Views point into `bytes`, which must outlive the result. Memory is bounded by a fixed multiple
+/// of the bytes and by a limit on the number of items, so a hostile file cannot ask for more. Errors: damaged
+/// protobuf, no graph.
 Result<ModelMessage> read_model(std::string_view bytes);
 
 }  // namespace fusec::onnx

@@ -28,8 +28,8 @@ std::span<const OpRow> all_rows();
 /// The row of `op` for a model of operator set `opset`; null when there is none.
 const OpRow* find_row(std::string_view op, int64_t opset);
 
-/// Shape arithmetic: when every operand is a vector of dims, computes with them. False when the operator is not one of those
-/// that shapes are made with, or its operands are something else.
+/// Shape arithmetic: when every operand is a vector of dims, computes with them. False when the operator is not one
+/// of those that shapes are made with, or its operands are something else.
 bool import_dims(Call& c);  // onnx_ops_shape.cpp
 
 }  // namespace fusec::onnx

@@ -1,4 +1,5 @@
-// Activations. A scalar that an attribute gives is f32 in the file; it is rounded to the operand's type where it is used.
+// Activations. A scalar that an attribute gives is f32 in the file; it is rounded to the operand's type where it is
+// used.
 
 #include "lib/import/onnx_ops.h"
 
@@ -14,7 +15,9 @@ Value select(Call& c, Value condition, Value yes, Value no) { return c.add(Op::s
 
 void elu(Call& c) { c.out(c.add(Op::elu, {c.in(0)}, {.alpha = c.f("alpha", 1.0)})); }
 void leaky_relu(Call& c) { c.out(c.add(Op::leaky_relu, {c.in(0)}, {.alpha = c.f("alpha", 0.01f)})); }
-void hard_sigmoid(Call& c) { c.out(c.add(Op::hardsigmoid, {c.in(0)}, {.alpha = c.f("alpha", 0.2f), .beta = c.f("beta", 0.5)})); }
+void hard_sigmoid(Call& c) {
+  c.out(c.add(Op::hardsigmoid, {c.in(0)}, {.alpha = c.f("alpha", 0.2f), .beta = c.f("beta", 0.5)}));
+}
 
 /// gamma * (x > 0 ? x : alpha * expm1(x)); the card has the paper's constants, other ones are written out.
 void selu(Call& c) {
@@ -45,7 +48,8 @@ void shrink(Call& c) {
   const Value x = c.in(0), bias = c.like(x, c.f("bias", 0.0));
   const double lambd = c.f("lambd", 0.5);
   const Value low = c.add(Op::add, {x, bias}), high = c.add(Op::sub, {x, bias});
-  c.out(select(c, c.add(Op::lt, {x, c.like(x, -lambd)}), low, select(c, c.add(Op::gt, {x, c.like(x, lambd)}), high, c.like(x, 0))));
+  c.out(select(c, c.add(Op::lt, {x, c.like(x, -lambd)}), low,
+               select(c, c.add(Op::gt, {x, c.like(x, lambd)}), high, c.like(x, 0))));
 }
 
 void gelu(Call& c) {
@@ -62,7 +66,8 @@ Value swish(Call& c, Value x) {
 }
 void swiglu(Call& c) {
   const Value gate = c.in(0), x = c.in(1);
-  if (c.shape(gate) != c.shape(x)) c.fail(text(c.type(gate)) + " and " + text(c.type(x)) + ": SwiGLU does not broadcast");
+  if (c.shape(gate) != c.shape(x))
+    c.fail(text(c.type(gate)) + " and " + text(c.type(x)) + ": SwiGLU does not broadcast");
   c.out(c.add(Op::mul, {swish(c, gate), x}));
 }
 

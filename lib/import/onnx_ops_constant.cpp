@@ -66,13 +66,15 @@ void range(Call& c) {
   const bool of_dims = c.size() == 3 && dims_of(c.item(0)) && dims_of(c.item(1)) && dims_of(c.item(2));
   if (of_dims && !c.item(1).known) {
     const std::vector<Dim> start = *c.dims(0), limit = *c.dims(1), delta = *c.dims(2);
-    if (start.size() != 1 || limit.size() != 1 || delta.size() != 1 || !delta[0].is(1)) return c.fail("a range over a symbolic size needs a delta of 1");
+    if (start.size() != 1 || limit.size() != 1 || delta.size() != 1 || !delta[0].is(1))
+      return c.fail("a range over a symbolic size needs a delta of 1");
     return c.out(c.add(Op::add, {indices(c, 1, 0, limit[0] - start[0]), c.reshape(c.in(0), {})}));
   }
   const Tensor *start = c.known(0), *limit = c.known(1), *delta = c.known(2);
   if (!start || !limit || !delta) return;
   const DType dtype = start->dtype;
-  if (start->elements() != 1 || limit->elements() != 1 || delta->elements() != 1) return c.fail("start, limit and delta are scalars");
+  if (start->elements() != 1 || limit->elements() != 1 || delta->elements() != 1)
+    return c.fail("start, limit and delta are scalars");
   if (limit->dtype != dtype || delta->dtype != dtype) return c.fail("start, limit and delta differ in type");
   double n;
   if (dtype == DType::i64 || dtype == DType::i32) {
@@ -112,7 +114,8 @@ void trilu(Call& c) {
   if (c.rank(x) < 2) return c.fail(text(c.type(x)) + ": rank 2 or more expected");
   const size_t rank = c.shape(x).size();
   const Value k = c.has(1) ? c.reshape(c.in(1), {}) : c.b.constant(int_tensor({0}, true));
-  const Value row = c.add(Op::add, {indices(c, 2, 0, c.shape(x)[rank - 2]), k}), column = indices(c, 2, 1, c.shape(x)[rank - 1]);
+  const Value row = c.add(Op::add, {indices(c, 2, 0, c.shape(x)[rank - 2]), k}),
+              column = indices(c, 2, 1, c.shape(x)[rank - 1]);
   const Value keep = c.add(c.i("upper", 1) != 0 ? Op::ge : Op::le, {column, row});
   c.out(c.add(Op::select, {keep, x, c.like(x, 0)}));
 }
@@ -134,7 +137,9 @@ void one_hot(Call& c) {
   const Value from_end = c.add(Op::add, {index, c.b.constant(int_tensor({depth}, true))});
   const Value line = indices(c, spread.size(), axis, depth);
   const Value hit = c.add(Op::or_, {c.add(Op::eq, {index, line}), c.add(Op::eq, {from_end, line})});
-  const auto value = [&](int64_t k) { return c.reshape(c.add(Op::slice, {values}, {.start = {k}, .stop = {k + 1}, .step = {1}}), {}); };
+  const auto value = [&](int64_t k) {
+    return c.reshape(c.add(Op::slice, {values}, {.start = {k}, .stop = {k + 1}, .step = {1}}), {});
+  };
   c.out(c.add(Op::select, {hit, value(1), value(0)}));
 }
 
@@ -148,7 +153,8 @@ void window(Call& c, double a0, double a1, double a2) {
   const Value i = indices(c, 1, 0, *size, DType::f32);
   const auto period = static_cast<double>(c.i("periodic", 1) != 0 ? *size : *size - 1);
   const auto wave = [&](double amplitude, double turns) {
-    return c.add(Op::mul, {c.like(i, amplitude), c.add(Op::cos, {c.add(Op::mul, {i, c.like(i, turns * 2 * M_PI / period)})})});
+    return c.add(Op::mul,
+                 {c.like(i, amplitude), c.add(Op::cos, {c.add(Op::mul, {i, c.like(i, turns * 2 * M_PI / period)})})});
   };
   Value w = c.add(Op::sub, {c.like(i, a0), wave(a1, 1)});
   if (a2 != 0) w = c.add(Op::add, {w, wave(a2, 2)});

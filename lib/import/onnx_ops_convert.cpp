@@ -12,8 +12,8 @@ namespace {
 double largest(DType f8) { return f8 == DType::f8e4m3 ? 448 : 57344; }
 bool is_f8(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::f8e5m2; }
 
-/// fusec's cast with ONNX's saturation: beyond the largest f8 value comes that value, infinities too, where fusec has NaN or infinity.
-/// Clamping first is exact: the bounds are representable in every type that reaches them.
+/// fusec's cast with ONNX's saturation: beyond the largest f8 value comes that value, infinities too, where fusec has
+/// NaN or infinity. Clamping first is exact: the bounds are representable in every type that reaches them.
 Value cast_to(Call& c, Value x, DType to, bool saturate) {
   if (!x.valid() || c.dtype(x) == to) return x;
   const bool narrow = c.dtype(x) == DType::boolean || c.dtype(x) == DType::i8 || c.dtype(x) == DType::u8;
@@ -77,14 +77,16 @@ void quantize(Call& c) {
   const DType wide = c.dtype(x) == DType::f64 ? DType::f64 : DType::f32;
   Value y = c.add(Op::div, {c.cast(x, wide), c.cast(along(c, scale, x), wide)});
   if (is_f8(to)) return c.out(cast_to(c, y, to, c.i("saturate", 1) != 0));
-  if (bytes(to) > 2 || is_float(to) || to == DType::boolean) return c.fail("quantisation to " + std::string(name(to)) + " is not supported");
+  if (bytes(to) > 2 || is_float(to) || to == DType::boolean)
+    return c.fail("quantisation to " + std::string(name(to)) + " is not supported");
   y = c.add(Op::round_even, {y});
   if (zero.valid()) y = c.add(Op::add, {y, c.cast(along(c, zero, x), wide)});
   const auto [low, high] = integer_range(to);
   c.out(c.cast(c.add(Op::clamp, {y, c.like(y, low), c.like(y, high)}), to));
 }
 
-/// y = (x - zero_point) * scale, in the type of the scale; i32 has no zero point and differences of 16-bit numbers are exact in f32.
+/// y = (x - zero_point) * scale, in the type of the scale; i32 has no zero point and differences of 16-bit numbers
+/// are exact in f32.
 void dequantize(Call& c) {
   if (c.i("block_size", 0) != 0) c.fail("blocked quantisation is not supported");
   const Value x = c.in(0), scale = c.in(1);
@@ -112,7 +114,8 @@ void dynamic_quantize(Call& c) {
   const Value low = c.add(Op::min, {c.rank(x) ? c.reduce(Op::reduce_min, x, all, false) : x, zero});
   const Value high = c.add(Op::max, {c.rank(x) ? c.reduce(Op::reduce_max, x, all, false) : x, zero});
   const Value scale = c.add(Op::div, {c.add(Op::sub, {high, low}), top});
-  const Value point = c.add(Op::round_even, {c.add(Op::clamp, {c.add(Op::div, {c.add(Op::neg, {low}), scale}), zero, top})});
+  const Value point =
+      c.add(Op::round_even, {c.add(Op::clamp, {c.add(Op::div, {c.add(Op::neg, {low}), scale}), zero, top})});
   const Value y = c.add(Op::add, {c.add(Op::round_even, {c.add(Op::div, {x, scale})}), point});
   c.out(c.cast(c.add(Op::clamp, {y, zero, top}), DType::u8));
   c.out(scale, 1);

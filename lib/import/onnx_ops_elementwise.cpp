@@ -32,8 +32,8 @@ void mean(Call& c) {
   c.out(c.size() == 1 ? sum : c.add(Op::div, {sum, c.like(sum, static_cast<double>(c.size()))}));
 }
 
-/// The result has the type of the base. Mixed types meet where both fit: two integers in i64, an integer base and a float
-/// exponent in f64, a float base takes the exponent in its own type.
+/// The result has the type of the base. Mixed types meet where both fit: two integers in i64, an integer base and a
+/// float exponent in f64, a float base takes the exponent in its own type.
 void pow(Call& c) {
   const Value x = c.in(0), y = c.in(1);
   if (!x.valid() || !y.valid()) return;

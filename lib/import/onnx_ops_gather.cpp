@@ -1,10 +1,10 @@
-// Gather. Indices that are known while the graph is built become slices. Others, over a short axis, become a comparison of each
-// index with each position, a select and a reduction:
+// Gather. Indices that are known while the graph is built become slices. Others, over a short axis, become a
+// comparison of each index with each position, a select and a reduction:
 //
 //   out[i] = max over n of (n == index[i] ? data[n] : lowest)
 //
-// which moves every bit (a sum would turn -0.0 into 0.0) and fuses, at the price of one comparison for each position. fusec's own
-// gather is reserved; long axes are refused until it is there.
+// which moves every bit (a sum would turn -0.0 into 0.0) and fuses, at the price of one comparison for each position.
+// fusec's own gather is reserved; long axes are refused until it is there.
 
 #include <cmath>
 #include <limits>
@@ -18,7 +18,9 @@ constexpr int64_t kMostRuns = 256;       // of known indices
 constexpr int64_t kMostPositions = 256;  // of a compared axis
 
 Value part(Call& c, Value x, int64_t axis, int64_t start, int64_t stop) {
-  Attrs a{.start = std::vector<Dim>(c.shape(x).size(), Dim(0)), .stop = c.shape(x), .step = std::vector<int64_t>(c.shape(x).size(), 1)};
+  Attrs a{.start = std::vector<Dim>(c.shape(x).size(), Dim(0)),
+          .stop = c.shape(x),
+          .step = std::vector<int64_t>(c.shape(x).size(), 1)};
   a.start[static_cast<size_t>(axis)] = start;
   a.stop[static_cast<size_t>(axis)] = stop;
   return c.add(Op::slice, {x}, a);
@@ -32,8 +34,10 @@ Value slices(Call& c, Value x, int64_t axis, int64_t n, const std::vector<int64_
     size_t end = k + 1;
     while (end < indices.size() && indices[end] == first + static_cast<int64_t>(end - k) && indices[end] != 0) ++end;
     const int64_t start = first < 0 ? first + n : first, stop = start + static_cast<int64_t>(end - k);
-    if (start < 0 || stop > n) c.fail("index " + std::to_string(start < 0 ? first : stop - 1) + " of an axis of " + std::to_string(n));
-    else if (static_cast<int64_t>(runs.size()) == kMostRuns) c.fail("more than " + std::to_string(kMostRuns) + " runs of indices");
+    if (start < 0 || stop > n)
+      c.fail("index " + std::to_string(start < 0 ? first : stop - 1) + " of an axis of " + std::to_string(n));
+    else if (static_cast<int64_t>(runs.size()) == kMostRuns)
+      c.fail("more than " + std::to_string(kMostRuns) + " runs of indices");
     else runs.push_back(part(c, x, axis, start, stop));
     k = end;
   }
@@ -56,14 +60,17 @@ Value compared(Call& c, Value data, Value index, int64_t axis, int64_t n) {
   Shape line(c.shape(data).size(), Dim(1));
   line[static_cast<size_t>(axis)] = n;
   const Value position = c.add(Op::iota, {}, {.shape = line, .axis = axis, .to = c.dtype(index)});
-  const Value found = c.reduce(Op::reduce_max, c.add(Op::select, {c.add(Op::eq, {index, position}), data, lowest(c, data)}), {axis}, true);
+  const Value found = c.reduce(
+      Op::reduce_max, c.add(Op::select, {c.add(Op::eq, {index, position}), data, lowest(c, data)}), {axis}, true);
   const Value inside = c.add(Op::and_, {c.add(Op::ge, {index, zero}), c.add(Op::lt, {index, size})});
   return c.add(Op::select, {inside, found, c.like(data, 0)});
 }
 
 int64_t short_axis(Call& c, Value x, int64_t axis) {
   const int64_t n = c.number(c.shape(x)[static_cast<size_t>(axis)], "the axis to gather from");
-  if (n > kMostPositions) c.fail("an axis of " + std::to_string(n) + " by indices that are not known here: at most " + std::to_string(kMostPositions) + " positions are supported");
+  if (n > kMostPositions)
+    c.fail("an axis of " + std::to_string(n) + " by indices that are not known here: at most " +
+           std::to_string(kMostPositions) + " positions are supported");
   return n;
 }
 
@@ -86,9 +93,11 @@ void gather(Call& c) {
   const Value index = c.in(1);
   const int64_t n = short_axis(c, x, axis);
   if (c.failed()) return;
-  const Dim before = elements({c.shape(x).begin(), c.shape(x).begin() + axis}), behind = elements({c.shape(x).begin() + axis + 1, c.shape(x).end()});
+  const Dim before = elements({c.shape(x).begin(), c.shape(x).begin() + axis}),
+            behind = elements({c.shape(x).begin() + axis + 1, c.shape(x).end()});
   const Shape shape = c.shape(index);
-  const Value rows = compared(c, c.reshape(x, {before, 1, n, behind}), c.reshape(index, {1, elements(shape), 1, 1}), 2, n);
+  const Value rows =
+      compared(c, c.reshape(x, {before, 1, n, behind}), c.reshape(index, {1, elements(shape), 1, 1}), 2, n);
   to.insert(to.begin() + axis, shape.begin(), shape.end());
   c.out(c.reshape(rows, to));
 }
@@ -106,7 +115,8 @@ void gather_elements(Call& c) {
   for (int64_t a = 0; a < c.rank(x); ++a) {
     const Dim have = c.shape(x)[static_cast<size_t>(a)], want = shape[static_cast<size_t>(a)];
     if (a == axis || have == want) continue;
-    if (!have.is_constant() || !want.is_constant() || want.constant() > have.constant()) return c.fail(text(c.type(index)) + " reaches beyond " + text(c.type(x)) + " at axis " + std::to_string(a));
+    if (!have.is_constant() || !want.is_constant() || want.constant() > have.constant())
+      return c.fail(text(c.type(index)) + " reaches beyond " + text(c.type(x)) + " at axis " + std::to_string(a));
     x = part(c, x, a, 0, want.constant());
   }
   // data gets an axis before the gathered one, indices one behind theirs.

@@ -1,4 +1,5 @@
-// Views and movement of data. Everything that decides a shape must be known while the graph is built, or be made of dims.
+// Views and movement of data. Everything that decides a shape must be known while the graph is built, or be made of
+// dims.
 
 #include <algorithm>
 
@@ -15,7 +16,9 @@ void expand(Call& c) {
   if (!to) return;
   size_t axis = 0;
   const auto both = fusec::broadcast(c.shape(x), *to, &axis);
-  if (!both) return c.fail(text(c.type(x)) + " and " + text(*to) + " do not broadcast, at axis " + std::to_string(axis) + " of the result");
+  if (!both)
+    return c.fail(text(c.type(x)) + " and " + text(*to) + " do not broadcast, at axis " + std::to_string(axis) +
+                  " of the result");
   c.out(c.broadcast(x, *both));
 }
 
@@ -27,7 +30,8 @@ void reshape(Call& c) {
   const bool copies = c.i("allowzero", 0) == 0;
   for (size_t a = 0; a < to->size() && copies; ++a) {
     if (!(*to)[a].is(0)) continue;
-    if (a >= c.shape(x).size()) return c.fail("dim " + std::to_string(a) + " is 0, and " + text(c.type(x)) + " has no such axis to copy");
+    if (a >= c.shape(x).size())
+      return c.fail("dim " + std::to_string(a) + " is 0, and " + text(c.type(x)) + " has no such axis to copy");
     (*to)[a] = c.shape(x)[a];
   }
   for (const Dim& d : *to)
@@ -95,7 +99,8 @@ void concat(Call& c) {
   c.out(c.add(Op::concat, parts, {.axis = c.required("axis")}));
 }
 
-// --- slices -----------------------------------------------------------------------------------------------------------
+// --- slices
+// -----------------------------------------------------------------------------------------------------------
 
 /// One axis of a slice as ONNX writes it.
 struct Cut {
@@ -152,15 +157,16 @@ Value part(Call& c, Value x, int64_t axis, Dim start, Dim stop) {
   return slice(c, x, {axis}, {{start, stop, 1}});
 }
 
-void slice_by(Call& c, Value x, const std::vector<Dim>& starts, const std::vector<Dim>& stops, std::optional<std::vector<int64_t>> axes,
-              std::optional<std::vector<int64_t>> steps) {
+void slice_by(Call& c, Value x, const std::vector<Dim>& starts, const std::vector<Dim>& stops,
+              std::optional<std::vector<int64_t>> axes, std::optional<std::vector<int64_t>> steps) {
   const size_t n = starts.size();
   if (!axes) {
     axes.emplace();
     for (size_t k = 0; k < n; ++k) axes->push_back(static_cast<int64_t>(k));
   }
   if (!steps) steps.emplace(n, 1);
-  if (stops.size() != n || axes->size() != n || steps->size() != n) return c.fail("starts, ends, axes and steps differ in length");
+  if (stops.size() != n || axes->size() != n || steps->size() != n)
+    return c.fail("starts, ends, axes and steps differ in length");
   std::vector<Cut> cuts;
   for (size_t k = 0; k < n; ++k) {
     (*axes)[k] = c.axis((*axes)[k], c.rank(x));
@@ -210,7 +216,9 @@ void split(Call& c) {
       c.out(c.add(Op::split, {x}, {.axis = axis, .parts = parts, .index = k}), static_cast<size_t>(k));
     return;
   }
-  if (static_cast<int64_t>(lengths->size()) != parts) return c.fail("split has " + std::to_string(lengths->size()) + " lengths for " + std::to_string(parts) + " outputs");
+  if (static_cast<int64_t>(lengths->size()) != parts)
+    return c.fail("split has " + std::to_string(lengths->size()) + " lengths for " + std::to_string(parts) +
+                  " outputs");
   Dim at = 0;
   for (size_t k = 0; k < lengths->size(); ++k) {
     if ((*lengths)[k] < 0) return c.fail("a negative length");
@@ -220,7 +228,8 @@ void split(Call& c) {
   if (at != n) c.fail("the lengths add up to " + at.text() + ", axis " + std::to_string(axis) + " has " + n.text());
 }
 
-// --- padding ------------------------------------------------------------------------------------------------------------
+// --- padding
+// ------------------------------------------------------------------------------------------------------------
 
 /// What lies before and behind one axis in the modes that repeat data.
 Value padded(Call& c, Value x, int64_t axis, int64_t low, int64_t high, std::string_view mode) {
@@ -229,7 +238,8 @@ Value padded(Call& c, Value x, int64_t axis, int64_t low, int64_t high, std::str
   const int64_t most = mode == "reflect" ? n - 1 : mode == "wrap" ? n : n > 0 ? INT64_MAX : 0;
   if (c.failed()) return {};
   if (std::max(low, high) > most) {
-    c.fail("a pad of " + std::to_string(std::max(low, high)) + " on an axis of " + std::to_string(n) + " in mode " + std::string(mode));
+    c.fail("a pad of " + std::to_string(std::max(low, high)) + " on an axis of " + std::to_string(n) + " in mode " +
+           std::string(mode));
     return {};
   }
   const auto edge = [&](int64_t at, int64_t times) {
@@ -237,16 +247,23 @@ Value padded(Call& c, Value x, int64_t axis, int64_t low, int64_t high, std::str
     to[static_cast<size_t>(axis)] = times;
     return c.broadcast(part(c, x, axis, at, at + 1), to);
   };
-  const auto mirror = [&](int64_t from, int64_t to) { return c.add(Op::reverse, {part(c, x, axis, from, to)}, {.axes = {axis}}); };
+  const auto mirror = [&](int64_t from, int64_t to) {
+    return c.add(Op::reverse, {part(c, x, axis, from, to)}, {.axes = {axis}});
+  };
   std::vector<Value> parts;
-  if (low > 0) parts.push_back(mode == "edge" ? edge(0, low) : mode == "wrap" ? part(c, x, axis, n - low, n) : mirror(1, low + 1));
+  if (low > 0)
+    parts.push_back(mode == "edge" ? edge(0, low) : mode == "wrap" ? part(c, x, axis, n - low, n) : mirror(1, low + 1));
   parts.push_back(x);
-  if (high > 0) parts.push_back(mode == "edge" ? edge(n - 1, high) : mode == "wrap" ? part(c, x, axis, 0, high) : mirror(n - 1 - high, n - 1));
+  if (high > 0)
+    parts.push_back(mode == "edge"   ? edge(n - 1, high)
+                    : mode == "wrap" ? part(c, x, axis, 0, high)
+                                     : mirror(n - 1 - high, n - 1));
   return c.add(Op::concat, parts, {.axis = axis});
 }
 
 /// Negative pads cut; then positive ones add.
-void pad_by(Call& c, Value x, const std::vector<int64_t>& pads, std::vector<int64_t> axes, std::shared_ptr<const Tensor> value) {
+void pad_by(Call& c, Value x, const std::vector<int64_t>& pads, std::vector<int64_t> axes,
+            std::shared_ptr<const Tensor> value) {
   const std::string_view mode = c.s("mode", "constant");
   if (mode != "constant" && mode != "reflect" && mode != "edge" && (mode != "wrap" || c.row.since < 19))
     return c.fail("mode " + quote(mode) + " is not known");
@@ -265,7 +282,8 @@ void pad_by(Call& c, Value x, const std::vector<int64_t>& pads, std::vector<int6
     }
     return c.out(c.add(Op::pad, {x}, a));
   }
-  for (size_t k = 0; k < n; ++k) x = padded(c, x, axes[k], std::max(pads[k], int64_t{0}), std::max(pads[n + k], int64_t{0}), mode);
+  for (size_t k = 0; k < n; ++k)
+    x = padded(c, x, axes[k], std::max(pads[k], int64_t{0}), std::max(pads[n + k], int64_t{0}), mode);
   c.out(x);
 }
 
@@ -302,14 +320,16 @@ void pad_by_operands(Call& c) {
   if (!c.failed()) pad_by(c, x, *pads, *axes, value);
 }
 
-// --- blocks ---------------------------------------------------------------------------------------------------------------
+// --- blocks
+// ---------------------------------------------------------------------------------------------------------------
 
 /// One axis at a time, seen as [before, 1, axis, behind]: the rank never exceeds 4.
 void tile(Call& c) {
   Value x = c.in(0);
   const auto repeats = c.dims(1);
   if (!repeats) return;
-  if (repeats->size() != c.shape(x).size()) return c.fail(std::to_string(repeats->size()) + " repeats for " + text(c.type(x)));
+  if (repeats->size() != c.shape(x).size())
+    return c.fail(std::to_string(repeats->size()) + " repeats for " + text(c.type(x)));
   Shape shape = c.shape(x);
   for (size_t a = 0; a < shape.size(); ++a) {
     const Dim times = (*repeats)[a];
@@ -371,7 +391,8 @@ void dropout(Call& c) {
     if (training->dtype != DType::boolean || training->elements() != 1) return c.fail("training_mode is not one bool");
     if (training->data[0] != std::byte{0}) {
       const Tensor* ratio = c.has(1) ? c.known(1) : nullptr;
-      const bool none = ratio && std::all_of(ratio->data.begin(), ratio->data.end(), [](std::byte b) { return b == std::byte{0}; });
+      const bool none =
+          ratio && std::all_of(ratio->data.begin(), ratio->data.end(), [](std::byte b) { return b == std::byte{0}; });
       if (!none) return c.fail("training with a ratio other than 0 is not supported");
     }
   }

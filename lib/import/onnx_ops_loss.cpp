@@ -1,5 +1,5 @@
-// Losses over class indices. The class that a target names is picked without indexing: compare with the channel numbers, select,
-// sum over the channels, which fuses with the softmax before it.
+// Losses over class indices. The class that a target names is picked without indexing: compare with the channel
+// numbers, select, sum over the channels, which fuses with the softmax before it.
 
 #include "lib/import/onnx_ops.h"
 
@@ -14,7 +14,8 @@ std::vector<int64_t> all_axes(Call& c, Value x) {
 
 /// x: [N, C, d…] log probabilities, target: [N, d…]. A target outside 0 … C-1 picks nothing (ONNX leaves it open).
 void pick(Call& c, Value x, Value target, Value weight) {
-  if (c.rank(x) < 2 || c.rank(target) != c.rank(x) - 1) return c.fail(text(c.type(x)) + " and " + text(c.type(target)) + ": [N, C, …] and [N, …] expected");
+  if (c.rank(x) < 2 || c.rank(target) != c.rank(x) - 1)
+    return c.fail(text(c.type(x)) + " and " + text(c.type(target)) + ": [N, C, …] and [N, …] expected");
   const size_t rank = c.shape(x).size();
   const auto sum_channels = [&](Value v) { return c.reduce(Op::sum, v, {1}, false); };
 

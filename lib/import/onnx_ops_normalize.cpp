@@ -11,7 +11,8 @@ std::vector<int64_t> from(int64_t axis, int64_t rank) {
   return axes;
 }
 
-/// The axes of a softmax. Before 13 the operand is seen as a matrix, split at `axis` (default 1): one row is everything behind.
+/// The axes of a softmax. Before 13 the operand is seen as a matrix, split at `axis` (default 1): one row is
+/// everything behind.
 std::vector<int64_t> softmax_axes(Call& c, Value x) {
   const int64_t rank = c.rank(x);
   if (c.row.since >= 13) return {c.axis(c.i("axis", -1), rank)};
@@ -98,7 +99,8 @@ Value per_channel(Call& c, Value v, Value x) {
 void instance_norm(Call& c) {
   const Value x = c.in(0);
   if (c.rank(x) < 3) return c.fail(text(c.type(x)) + ": rank 3 or more expected");
-  c.out(c.add(Op::layer_norm, {x, per_channel(c, c.in(1), x), per_channel(c, c.in(2), x)}, {.axes = from(2, c.rank(x)), .eps = epsilon(c)}));
+  c.out(c.add(Op::layer_norm, {x, per_channel(c, c.in(1), x), per_channel(c, c.in(2), x)},
+              {.axes = from(2, c.rank(x)), .eps = epsilon(c)}));
 }
 
 /// Scale and bias are for a group at 18, for a channel from 21 on.
@@ -112,7 +114,9 @@ void group_norm(Call& c) {
   if (c.row.since < 21 && groups > 0) {
     const auto each = exact_quotient(channels, groups);
     if (!each) return c.fail(channels.text() + " channels in " + std::to_string(groups) + " groups");
-    const auto spread = [&](Value v) { return c.reshape(c.broadcast(c.reshape(v, {groups, 1}), {groups, *each}), {channels}); };
+    const auto spread = [&](Value v) {
+      return c.reshape(c.broadcast(c.reshape(v, {groups, 1}), {groups, *each}), {channels});
+    };
     scale = spread(scale);
     bias = spread(bias);
   }

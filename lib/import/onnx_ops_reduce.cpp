@@ -1,7 +1,7 @@
 // Reductions. Axes are an attribute first; from 13 (ReduceSum) or 18 (the others) on they are an operand.
 //
-// A reduction over no axes at all (noop_with_empty_axes=1) still does its per-element part: ReduceL1 gives |x|, ReduceLogSum
-// gives log(x).
+// A reduction over no axes at all (noop_with_empty_axes=1) still does its per-element part: ReduceL1 gives |x|,
+// ReduceLogSum gives log(x).
 
 #include "lib/import/onnx_ops.h"
 
@@ -45,7 +45,8 @@ Value direct(Call& c, Value x, const std::vector<int64_t>& axes, bool keep) {
 /// ONNX lets integers have a mean: the truncated quotient.
 Value mean(Call& c, Value x, const std::vector<int64_t>& axes, bool keep) {
   if (is_float(c.dtype(x))) return over(c, Op::mean, x, axes, keep);
-  const Value n = c.like(x, static_cast<double>(c.number(count(c, x, axes), "the number of elements of an integer mean")));
+  const Value n =
+      c.like(x, static_cast<double>(c.number(count(c, x, axes), "the number of elements of an integer mean")));
   return c.add(Op::div, {over(c, Op::sum, x, axes, keep), n});
 }
 
@@ -59,7 +60,8 @@ Value l2(Call& c, Value x, const std::vector<int64_t>& axes, bool keep) {
   return c.cast(c.reduce(Op::norm_l2, c.cast(x, DType::f64), axes, keep), c.dtype(x));
 }
 
-/// Narrow floats are summed in f32 and rounded once, after the logarithm or of the whole sum of squares: 256² is no f16.
+/// Narrow floats are summed in f32 and rounded once, after the logarithm or of the whole sum of squares: 256² is no
+/// f16.
 Value widened(Call& c, Value x) {
   if (!x.valid() || !is_float(c.dtype(x))) return x;
   return c.cast(x, compute_type(c.dtype(x)));
@@ -95,7 +97,9 @@ template <Op op>
 void arg(Call& c) {
   const Value x = c.in(0);
   const int64_t axis = c.axis(c.i("axis", 0), c.rank(x));
-  c.out(c.add(op, {x}, {.axes = {axis}, .to = DType::i64, .keep = c.i("keepdims", 1) != 0, .last = c.i("select_last_index", 0) != 0}));
+  c.out(c.add(
+      op, {x},
+      {.axes = {axis}, .to = DType::i64, .keep = c.i("keepdims", 1) != 0, .last = c.i("select_last_index", 0) != 0}));
 }
 
 /// Mean, greatest element or norm over all axes behind the channels.

@@ -1,5 +1,5 @@
-// Running sums and products, in log2(n) steps of shift and combine (Hillis & Steele, CACM 1986): after step k every element
-// holds the combination of the 2^k elements up to it. n log n work, and the order of a sum is that of a tree.
+// Running sums and products, in log2(n) steps of shift and combine (Hillis & Steele, CACM 1986): after step k every
+// element holds the combination of the 2^k elements up to it. n log n work, and the order of a sum is that of a tree.
 //
 //   [1, 2, 3, 4]  + shifted by 1  →  [1, 3, 5, 7]  + shifted by 2  →  [1, 3, 6, 10]
 

@@ -2,8 +2,8 @@
 //
 //   Shape(x: f32[N,4]) = [N, 4];  Gather(·, 0) = N;  Mul(N, 4) = 4*N;  Concat(·, 4) = [4*N, 4]
 //
-// Such values are lists of dims, symbolic or not; nothing is computed when the graph runs. Known numbers need none of this: nodes
-// whose operands are all known are evaluated at import (onnx.cpp).
+// Such values are lists of dims, symbolic or not; nothing is computed when the graph runs. Known numbers need none of
+// this: nodes whose operands are all known are evaluated at import (onnx.cpp).
 
 #include <algorithm>
 
@@ -31,7 +31,8 @@ void size(Call& c) {
   if (!c.failed()) c.out({elements(c.shape(x))}, true);
 }
 
-// --- arithmetic on dims. Each returns false when it cannot say the result in dims. ----------------------------------------
+// --- arithmetic on dims. Each returns false when it cannot say the result in dims.
+// ----------------------------------------
 
 std::optional<Dim> combine(std::string_view op, const Dim& a, const Dim& b) {
   if (op == "Add") return a + b;
@@ -171,7 +172,8 @@ bool import_dims(Call& c) {
   for (size_t i = 0; i < c.size(); ++i) symbolic |= c.has(i) && c.item(i).dims;
   if (!symbolic) return false;
   if (c.node.op == "Where") return c.size() == 3 && where(c);
-  const auto row = std::find_if(std::begin(kDimsRows), std::end(kDimsRows), [&](const DimsRow& r) { return r.op == c.node.op; });
+  const auto row =
+      std::find_if(std::begin(kDimsRows), std::end(kDimsRows), [&](const DimsRow& r) { return r.op == c.node.op; });
   if (row == std::end(kDimsRows)) return false;
   std::vector<Dims> in;
   for (size_t i = 0; i < c.size(); ++i) {

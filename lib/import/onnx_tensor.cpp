@@ -1,7 +1,8 @@
 // TensorProto to Tensor and back.
 //
-// ONNX has two homes for numbers: raw_data, little-endian and dense; and typed fields, in which a small type sits in the low
-// bits of a larger one (f16, bf16, f8, bool and small integers in int32_data). What a field holds is a row of kTypes.
+// ONNX has two homes for numbers: raw_data, little-endian and dense; and typed fields, in which a small type sits in
+// the low bits of a larger one (f16, bf16, f8, bool and small integers in int32_data). What a field holds is a row of
+// kTypes.
 
 #include "lib/import/onnx_tensor.h"
 
@@ -153,15 +154,16 @@ Result<Tensor> decode(const Message& m, const std::string& folder) {
     out.data = std::move(*data);
   } else if (m.raw) {
     if (m.raw->size() != wanted)
-      return input_error("raw_data of " + std::to_string(m.raw->size()) + " bytes, but " + std::to_string(elements) + " elements of " +
-                         std::string(name(*dtype)) + " need " + std::to_string(wanted));
+      return input_error("raw_data of " + std::to_string(m.raw->size()) + " bytes, but " + std::to_string(elements) +
+                         " elements of " + std::string(name(*dtype)) + " need " + std::to_string(wanted));
     const auto* from = reinterpret_cast<const std::byte*>(m.raw->data());
     out.data.assign(from, from + wanted);
   } else {
     out.data = typed_data(m, row, elements);
     if (out.data.size() != wanted)
-      return input_error(std::to_string(out.data.size() / bytes(*dtype)) + (out.data.size() > wanted ? " or more" : "") +
-                         " elements of data, but the dims need " + std::to_string(elements));
+      return input_error(std::to_string(out.data.size() / bytes(*dtype)) +
+                         (out.data.size() > wanted ? " or more" : "") + " elements of data, but the dims need " +
+                         std::to_string(elements));
   }
   if (*dtype == DType::boolean)
     for (std::byte& b : out.data) b = std::byte(b != std::byte(0));
@@ -182,7 +184,9 @@ void put_chunk(std::string& out, uint32_t tag, std::string_view data) {
 
 Result<DType> dtype_of(int32_t data_type) {
   if (const TypeRow* row = row_of(data_type)) return row->dtype;
-  return input_error(dtype_name(data_type) + " is not supported: fusec has bool, 8- to 64-bit integers, f16, bf16, f32, f64, f8e4m3fn and f8e5m2");
+  return input_error(
+      dtype_name(data_type) +
+      " is not supported: fusec has bool, 8- to 64-bit integers, f16, bf16, f32, f64, f8e4m3fn and f8e5m2");
 }
 
 int32_t data_type_of(DType dtype) {

@@ -9,7 +9,8 @@
 
 namespace fusec::onnx {
 
-/// TensorProto.DataType to DType; an error that names the type when fusec has no such one (string, complex, int4, fnuz …).
+/// TensorProto.DataType to DType; an error that names the type when fusec has no such one (string, complex, int4,
+/// fnuz …).
 Result<DType> dtype_of(int32_t data_type);
 /// And back.
 int32_t data_type_of(DType dtype);

@@ -1,4 +1,5 @@
-// Files that want to do harm: cut, cyclic, huge, lying, reaching outside. Each gives an error, quickly, and nothing else.
+// Files that want to do harm: cut, cyclic, huge, lying, reaching outside. Each gives an error, quickly, and nothing
+// else.
 
 #include <gtest/gtest.h>
 
@@ -33,12 +34,15 @@ std::string error_of(const Bytes& bytes, const std::string& folder = "") {
 
 Model rich() {
   return {.opset = 13,
-          .nodes = {node("Shape", {"x"}, {"s"}), node("Reshape", {"x", "to"}, {"r"}), node("Softmax", {"r"}, {"p"}, {integer("axis", -1)}, "soft"),
-                    node("Slice", {"p", "zero", "one"}, {"c"}), node("Clip", {"c", "", "hi"}, {"k"}), node("Pad", {"k", "pads"}, {"q"}), node("Expand", {"q", "s"}, {"y"}),
+          .nodes = {node("Shape", {"x"}, {"s"}), node("Reshape", {"x", "to"}, {"r"}),
+                    node("Softmax", {"r"}, {"p"}, {integer("axis", -1)}, "soft"),
+                    node("Slice", {"p", "zero", "one"}, {"c"}), node("Clip", {"c", "", "hi"}, {"k"}),
+                    node("Pad", {"k", "pads"}, {"q"}), node("Expand", {"q", "s"}, {"y"}),
                     node("Constant", {}, {"z"}, {tensor_attribute("value", floats("", {2}, {1, 2}))})},
           .inputs = {value("x", kFloat, {2, 2})},
           .outputs = {value("y", kFloat, {2, "M"}), value("z", kFloat, {2})},
-          .initializers = {longs("to", {1, 4}), longs("zero", {0, 0}), longs("one", {1, 2}), floats("hi", {}, {0.5}), longs("pads", {0, 0, 0, 0})}};
+          .initializers = {longs("to", {1, 4}), longs("zero", {0, 0}), longs("one", {1, 2}), floats("hi", {}, {0.5}),
+                           longs("pads", {0, 0, 0, 0})}};
 }
 
 TEST(OnnxHostile, EveryTruncationIsHandled) {
@@ -89,7 +93,9 @@ TEST(OnnxHostile, NoModelAtAll) {
 }
 
 TEST(OnnxHostile, CyclesAndOrder) {
-  Model m{.nodes = {node("Add", {"x", "b"}, {"a"}), node("Neg", {"a"}, {"b"})}, .inputs = {value("x", kFloat, {1})}, .outputs = {value("a", kFloat, {1})}};
+  Model m{.nodes = {node("Add", {"x", "b"}, {"a"}), node("Neg", {"a"}, {"b"})},
+          .inputs = {value("x", kFloat, {1})},
+          .outputs = {value("a", kFloat, {1})}};
   EXPECT_SAYS(error_of(m.bytes()), "node 0 (Add, operator set 17): input \"b\" is computed by a later node");
   m.nodes = {node("Neg", {"a"}, {"a"})};
   EXPECT_SAYS(error_of(m.bytes()), "later node");
@@ -99,7 +105,10 @@ TEST(OnnxHostile, CyclesAndOrder) {
 }
 
 TEST(OnnxHostile, NamesTwice) {
-  const Model good{.nodes = {node("Neg", {"x"}, {"y"})}, .inputs = {value("x", kFloat, {1})}, .outputs = {value("y", kFloat, {1})}, .initializers = {floats("w", {1}, {1})}};
+  const Model good{.nodes = {node("Neg", {"x"}, {"y"})},
+                   .inputs = {value("x", kFloat, {1})},
+                   .outputs = {value("y", kFloat, {1})},
+                   .initializers = {floats("w", {1}, {1})}};
   Model m = good;
   m.nodes.push_back(node("Abs", {"x"}, {"y"}));
   EXPECT_SAYS(error_of(m.bytes()), "node 1 (Abs");
@@ -121,12 +130,17 @@ TEST(OnnxHostile, NamesTwice) {
 }
 
 TEST(OnnxHostile, DimsAndSizes) {
-  const auto with = [](const Bytes& input) { return Model{.nodes = {node("Neg", {"x"}, {"y"})}, .inputs = {input}, .outputs = {value("y", kFloat, {})}}.bytes(); };
+  const auto with = [](const Bytes& input) {
+    return Model{.nodes = {node("Neg", {"x"}, {"y"})}, .inputs = {input}, .outputs = {value("y", kFloat, {})}}.bytes();
+  };
   EXPECT_SAYS(error_of(with(value("x", kFloat, {2, -1}))), "axis 1 is -1");
   EXPECT_SAYS(error_of(with(value("x", kFloat, {int64_t{1} << 40, int64_t{1} << 40}))), "input \"x\"");
   EXPECT_SAYS(error_of(with(value("x", kFloat, std::vector<Extent>(9, Extent(1))))), "input \"x\"");
   EXPECT_SAYS(error_of(with(value("x", 77, {1}))), "data type 77");
-  const auto weight = [](const Bytes& t) { return Model{.nodes = {node("Neg", {"w"}, {"y"})}, .outputs = {value("y", kFloat, {})}, .initializers = {t}}.bytes(); };
+  const auto weight = [](const Bytes& t) {
+    return Model{.nodes = {node("Neg", {"w"}, {"y"})}, .outputs = {value("y", kFloat, {})}, .initializers = {t}}
+        .bytes();
+  };
   EXPECT_SAYS(error_of(weight(raw("w", kFloat, {-2}, ""))), "initialiser \"w\": a negative dim");
   EXPECT_SAYS(error_of(weight(raw("w", kFloat, {int64_t{1} << 62}, ""))), "2^60 elements");
   EXPECT_SAYS(error_of(weight(raw("w", kFloat, {int64_t{1} << 40}, "1234"))), "raw_data of 4 bytes");
@@ -140,27 +154,48 @@ TEST(OnnxHostile, DimsAndSizes) {
   w.add_string(8, "w");
   EXPECT_SAYS(error_of(weight(none)), "0 elements of data");
   // Shapes that only nodes make.
-  Model m{.opset = 13, .nodes = {node("ConstantOfShape", {"s"}, {"y"})}, .outputs = {value("y", kFloat, {})}, .initializers = {longs("s", {int64_t{1} << 40, int64_t{1} << 40})}};
+  Model m{.opset = 13,
+          .nodes = {node("ConstantOfShape", {"s"}, {"y"})},
+          .outputs = {value("y", kFloat, {})},
+          .initializers = {longs("s", {int64_t{1} << 40, int64_t{1} << 40})}};
   EXPECT_SAYS(error_of(m.bytes()), "node 0 (ConstantOfShape");
   m.initializers = {longs("s", {-5})};
   EXPECT_SAYS(error_of(m.bytes()), "negative dim");
-  m = {.opset = 13, .nodes = {node("Tile", {"x", "r"}, {"y"})}, .inputs = {value("x", kFloat, {8, 8})}, .outputs = {value("y", kFloat, {})}, .initializers = {longs("r", {INT64_MAX, INT64_MAX})}};
+  m = {.opset = 13,
+       .nodes = {node("Tile", {"x", "r"}, {"y"})},
+       .inputs = {value("x", kFloat, {8, 8})},
+       .outputs = {value("y", kFloat, {})},
+       .initializers = {longs("r", {INT64_MAX, INT64_MAX})}};
   EXPECT_SAYS(error_of(m.bytes()), "node 0 (Tile");
-  m = {.opset = 13, .nodes = {node("Pad", {"x", "p"}, {"y"})}, .inputs = {value("x", kFloat, {8})}, .outputs = {value("y", kFloat, {})}, .initializers = {longs("p", {INT64_MAX, INT64_MAX})}};
+  m = {.opset = 13,
+       .nodes = {node("Pad", {"x", "p"}, {"y"})},
+       .inputs = {value("x", kFloat, {8})},
+       .outputs = {value("y", kFloat, {})},
+       .initializers = {longs("p", {INT64_MAX, INT64_MAX})}};
   EXPECT_SAYS(error_of(m.bytes()), "node 0 (Pad");
   m.initializers = {longs("p", {INT64_MIN, INT64_MIN})};
   (void)import_onnx_bytes(m.bytes());
-  m = {.opset = 13, .nodes = {node("Range", {"a", "b", "c"}, {"y"})}, .outputs = {value("y", kInt64, {})},
-       .initializers = {raw("a", kInt64, {}, bytes_of(std::vector<int64_t>{INT64_MIN})), raw("b", kInt64, {}, bytes_of(std::vector<int64_t>{INT64_MAX})), raw("c", kInt64, {}, bytes_of(std::vector<int64_t>{1}))}};
+  m = {.opset = 13,
+       .nodes = {node("Range", {"a", "b", "c"}, {"y"})},
+       .outputs = {value("y", kInt64, {})},
+       .initializers = {raw("a", kInt64, {}, bytes_of(std::vector<int64_t>{INT64_MIN})),
+                        raw("b", kInt64, {}, bytes_of(std::vector<int64_t>{INT64_MAX})),
+                        raw("c", kInt64, {}, bytes_of(std::vector<int64_t>{1}))}};
   EXPECT_SAYS(error_of(m.bytes()), "too many elements");
-  m = {.opset = 13, .nodes = {node("Slice", {"x", "s", "e", "a", "p"}, {"y"})}, .inputs = {value("x", kFloat, {8})}, .outputs = {value("y", kFloat, {})},
+  m = {.opset = 13,
+       .nodes = {node("Slice", {"x", "s", "e", "a", "p"}, {"y"})},
+       .inputs = {value("x", kFloat, {8})},
+       .outputs = {value("y", kFloat, {})},
        .initializers = {longs("s", {INT64_MIN}), longs("e", {INT64_MAX}), longs("a", {0}), longs("p", {INT64_MIN})}};
   (void)import_onnx_bytes(m.bytes());
 }
 
 TEST(OnnxHostile, ManyNodes) {
-  Model m{.inputs = {value("x", kFloat, {1})}, .outputs = {value("v100000", kFloat, {1})}, .initializers = {floats("one", {1}, {1})}};
-  for (int k = 0; k < 100000; ++k) m.nodes.push_back(node("Add", {k == 0 ? "x" : "v" + std::to_string(k), "one"}, {"v" + std::to_string(k + 1)}));
+  Model m{.inputs = {value("x", kFloat, {1})},
+          .outputs = {value("v100000", kFloat, {1})},
+          .initializers = {floats("one", {1}, {1})}};
+  for (int k = 0; k < 100000; ++k)
+    m.nodes.push_back(node("Add", {k == 0 ? "x" : "v" + std::to_string(k), "one"}, {"v" + std::to_string(k + 1)}));
   const Result<Imported> imported = import_onnx_bytes(m.bytes());
   ASSERT_TRUE(imported) << imported.error().text();
   EXPECT_GE(imported->graph.size(), 100000u);
@@ -182,7 +217,8 @@ TEST(OnnxHostile, TooManyItems) {
   (void)import_onnx_bytes(many);
 }
 
-// --- external data ----------------------------------------------------------------------------------------------------------
+// --- external data
+// ----------------------------------------------------------------------------------------------------------
 
 class OnnxExternal : public ::testing::Test {
  protected:
@@ -199,7 +235,10 @@ class OnnxExternal : public ::testing::Test {
   void TearDown() override { fs::remove_all(root_); }
 
   static void write(const fs::path& path, const std::string& data) { std::ofstream(path, std::ios::binary) << data; }
-  Bytes model(const Bytes& t) const { return Model{.nodes = {node("Neg", {"w"}, {"y"})}, .outputs = {value("y", kFloat, {})}, .initializers = {t}}.bytes(); }
+  Bytes model(const Bytes& t) const {
+    return Model{.nodes = {node("Neg", {"w"}, {"y"})}, .outputs = {value("y", kFloat, {})}, .initializers = {t}}
+        .bytes();
+  }
   std::string error(const std::string& location, const std::string& offset = "", const std::string& length = "") const {
     return error_of(model(external("w", kFloat, {4}, location, offset, length)), folder_);
   }

@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <map>
 
 #include "lib/import/onnx.h"
+#include "lib/import/onnx_ops.h"
 #include "lib/ir/convert.h"
 #include "test/import/onnx_writer.h"
 
@@ -34,8 +38,12 @@ std::vector<double> numbers(const Tensor& t) {
 std::string message(const Result<Imported>& r) { return r ? "no error" : r.error().text(); }
 
 /// One node y = op(x…) on data; the operands are inputs x0, x1 ….
-Model one(int64_t opset, const std::string& op, const std::vector<Bytes>& inputs, std::vector<std::string> names, std::vector<Bytes> attributes = {}, int out_type = kFloat) {
-  return {.opset = opset, .nodes = {node(op, names, {"y"}, attributes, "n")}, .inputs = inputs, .outputs = {value("y", out_type, {})}};
+Model one(int64_t opset, const std::string& op, const std::vector<Bytes>& inputs, std::vector<std::string> names,
+          std::vector<Bytes> attributes = {}, int out_type = kFloat) {
+  return {.opset = opset,
+          .nodes = {node(op, names, {"y"}, attributes, "n")},
+          .inputs = inputs,
+          .outputs = {value("y", out_type, {})}};
 }
 
 std::vector<double> eval(const Model& m, std::vector<Tensor> operands, const ImportOptions& options = {}) {
@@ -68,7 +76,8 @@ std::string error_of(const Model& m, const ImportOptions& options = {}) {
 
 #define EXPECT_SAYS(text, part) EXPECT_NE((text).find(part), std::string::npos) << text
 
-// --- operator versions ------------------------------------------------------------------------------------------------------
+// --- operator versions
+// ------------------------------------------------------------------------------------------------------
 
 TEST(OnnxVersions, SoftmaxIsAMatrixBefore13) {
   const auto x = value("x", kFloat, {1, 2, 2});
@@ -130,7 +139,8 @@ TEST(OnnxVersions, AxesMoveFromAttributeToOperand) {
   EXPECT_SAYS(error_of(m), "twice");
   m.initializers = {longs("axes", {2})};
   EXPECT_SAYS(error_of(m), "axis 2");
-  EXPECT_SAYS(error_of(one(13, "ReduceMax", {value("x", kFloat, {})}, {"x"}, {integers("axes", {0})})), "axis 0 of a tensor of rank 0");
+  EXPECT_SAYS(error_of(one(13, "ReduceMax", {value("x", kFloat, {})}, {"x"}, {integers("axes", {0})})),
+              "axis 0 of a tensor of rank 0");
 }
 
 TEST(OnnxVersions, RoundGoesToEvenOnTies) {
@@ -175,8 +185,10 @@ TEST(OnnxVersions, CastToFloat8Saturates) {
   const auto to = integer("to", kE4m3);
   expect_near(eval(one(19, "Cast", {x}, {"x"}, {to}, kE4m3), {data}), {448, 448, 448, 448, 448, NAN, -448});
   // 464 lies half way between 448 and the next step: to even is 448, as in ml_dtypes.
-  expect_near(eval(one(19, "Cast", {x}, {"x"}, {to, integer("saturate", 0)}, kE4m3), {data}), {448, 448, NAN, NAN, NAN, NAN, NAN});
-  expect_near(eval(one(19, "Cast", {x}, {"x"}, {integer("to", kE5m2)}, kE5m2), {tensor({7}, {kInf, -kInf, 1e6, 57344, 61439, 61441, NAN})}),
+  expect_near(eval(one(19, "Cast", {x}, {"x"}, {to, integer("saturate", 0)}, kE4m3), {data}),
+              {448, 448, NAN, NAN, NAN, NAN, NAN});
+  expect_near(eval(one(19, "Cast", {x}, {"x"}, {integer("to", kE5m2)}, kE5m2),
+                   {tensor({7}, {kInf, -kInf, 1e6, 57344, 61439, 61441, NAN})}),
               {57344, -57344, 57344, 57344, 57344, 57344, NAN});
   EXPECT_SAYS(error_of(one(18, "Cast", {x}, {"x"}, {to, integer("saturate", 0)}, kE4m3)), "saturate");
   EXPECT_SAYS(error_of(one(18, "Cast", {x}, {"x"}, {integer("to", kString)})), "STRING is not supported");
@@ -189,7 +201,10 @@ TEST(OnnxVersions, SqueezeSplitSliceAndPadChangeTheirForm) {
   expect_near(eval(one(11, "Squeeze", {x}, {"x"}, {integers("axes", {0})}), {data}), {1, 2, 3, 4});
   EXPECT_SAYS(error_of(one(13, "Squeeze", {x}, {"x"}, {integers("axes", {0})})), "attribute \"axes\"");
   EXPECT_SAYS(error_of(one(11, "Squeeze", {x}, {"x"}, {integers("axes", {1})})), "is not 1");
-  expect_near(eval(one(9, "Slice", {x}, {"x"}, {integers("starts", {1}), integers("ends", {-1}), integers("axes", {1})}), {data}), {2, 3});
+  expect_near(
+      eval(one(9, "Slice", {x}, {"x"}, {integers("starts", {1}), integers("ends", {-1}), integers("axes", {1})}),
+           {data}),
+      {2, 3});
   Model m = one(10, "Slice", {x}, {"x", "s", "e", "a", "p"});
   m.initializers = {longs("s", {-1}), longs("e", {INT64_MIN}), longs("a", {1}), longs("p", {-2})};
   expect_near(eval(m, {data}), {4, 2});
@@ -199,13 +214,17 @@ TEST(OnnxVersions, SqueezeSplitSliceAndPadChangeTheirForm) {
   expect_near(eval(m, {data}), {4, 1});
   m.initializers = {longs("s", {0}), longs("e", {4}), longs("a", {1}), longs("p", {0})};
   EXPECT_SAYS(error_of(m), "step of 0");
-  expect_near(eval(one(10, "Pad", {x}, {"x"}, {integers("pads", {0, -1, 0, 2}), real("value", 9)}), {data}), {2, 3, 4, 9, 9});
+  expect_near(eval(one(10, "Pad", {x}, {"x"}, {integers("pads", {0, -1, 0, 2}), real("value", 9)}), {data}),
+              {2, 3, 4, 9, 9});
   Model p = one(19, "Pad", {x}, {"x", "pads", "", "axes"}, {text("mode", "wrap")});
   p.initializers = {longs("pads", {2, 1}), longs("axes", {1})};
   expect_near(eval(p, {data}), {3, 4, 1, 2, 3, 4, 1});
   p.opset = 18;
   EXPECT_SAYS(error_of(p), "mode \"wrap\"");
-  Model s{.opset = 18, .nodes = {node("Split", {"x"}, {"a", "b", "y"}, {integer("axis", 1), integer("num_outputs", 3)})}, .inputs = {x}, .outputs = {value("y", kFloat, {})}};
+  Model s{.opset = 18,
+          .nodes = {node("Split", {"x"}, {"a", "b", "y"}, {integer("axis", 1), integer("num_outputs", 3)})},
+          .inputs = {x},
+          .outputs = {value("y", kFloat, {})}};
   EXPECT_EQ(eval(s, {data}).size(), 0u);  // parts of 2, 2, 0
   s.opset = 13;
   EXPECT_SAYS(error_of(s), "num_outputs");
@@ -230,7 +249,8 @@ TEST(OnnxVersions, PowKeepsTheTypeOfTheBase) {
   EXPECT_EQ(eval(m, {tensor({3}, {16, 3, 2}, DType::i32)}), (std::vector<double>{4, 9, 0}));
 }
 
-// --- operators that are made of several ops -----------------------------------------------------------------------------------
+// --- operators that are made of several ops
+// -----------------------------------------------------------------------------------
 
 Tensor whole(std::vector<int64_t> extents, std::vector<int64_t> v) {
   Tensor t{DType::i64, std::move(extents), std::vector<std::byte>(v.size() * 8)};
@@ -278,7 +298,8 @@ TEST(OnnxScan, SumsAndProductsInAllFourForms) {
 }
 
 TEST(OnnxLoss, IgnoredTargetsWeighNothing) {
-  Model m = one(13, "NegativeLogLikelihoodLoss", {value("x", kFloat, {3, 2}), value("t", kInt64, {3})}, {"x", "t", "w"}, {integer("ignore_index", -1)});
+  Model m = one(13, "NegativeLogLikelihoodLoss", {value("x", kFloat, {3, 2}), value("t", kInt64, {3})}, {"x", "t", "w"},
+                {integer("ignore_index", -1)});
   m.initializers = {floats("w", {2}, {2, 3})};
   // Targets 0, ignored, 1: losses 2·1, 0, 3·6; weights 2 + 3.
   expect_near(eval(m, {tensor({3, 2}, {-1, -2, -3, -4, -5, -6}), whole({3}, {0, -1, 1})}), {20.0 / 5});
@@ -303,13 +324,20 @@ TEST(OnnxVersions, OldAndNewOperatorSets) {
   EXPECT_SAYS(error_of(one(6, "Add", {x}, {"x", "x"})), "which operator set 6 does not have");
   expect_near(eval(one(28, "Relu", {x}, {"x"}), {tensor({1}, {-1})}), {0});
   expect_near(eval(one(24, "Swish", {x}, {"x"}, {real("alpha", 2)}), {tensor({1}, {1})}), {0.8807971});
-  expect_near(eval(one(28, "SwiGLU", {x, value("z", kFloat, {1})}, {"x", "z"}), {tensor({1}, {1}), tensor({1}, {2})}), {1.4621172});
+  expect_near(eval(one(28, "SwiGLU", {x, value("z", kFloat, {1})}, {"x", "z"}), {tensor({1}, {1}), tensor({1}, {2})}),
+              {1.4621172});
 }
 
-// --- weights, inputs, names -----------------------------------------------------------------------------------------------
+// --- weights, inputs, names
+// -----------------------------------------------------------------------------------------------
 
 TEST(OnnxInputs, InitialisersInAndOutOfTheInputList) {
-  Model m{.opset = 9, .ir = 8, .nodes = {node("Add", {"a", "b"}, {"y"})}, .inputs = {value("a", kFloat, {1})}, .outputs = {value("y", kFloat, {1})}, .initializers = {floats("b", {1}, {42})}};
+  Model m{.opset = 9,
+          .ir = 8,
+          .nodes = {node("Add", {"a", "b"}, {"y"})},
+          .inputs = {value("a", kFloat, {1})},
+          .outputs = {value("y", kFloat, {1})},
+          .initializers = {floats("b", {1}, {42})}};
   expect_near(eval(m, {tensor({1}, {1})}), {43});
   const Result<Imported> imported = import_onnx_bytes(m.bytes());
   ASSERT_TRUE(imported);
@@ -321,7 +349,11 @@ TEST(OnnxInputs, InitialisersInAndOutOfTheInputList) {
 }
 
 TEST(OnnxInputs, AnInitialiserThatIsAnInputIsOnlyADefault) {
-  const Model m{.opset = 9, .nodes = {node("Add", {"a", "b"}, {"y"})}, .inputs = {value("a", kFloat, {1}), value("b", kFloat, {1})}, .outputs = {value("y", kFloat, {1})}, .initializers = {floats("b", {1}, {1})}};
+  const Model m{.opset = 9,
+                .nodes = {node("Add", {"a", "b"}, {"y"})},
+                .inputs = {value("a", kFloat, {1}), value("b", kFloat, {1})},
+                .outputs = {value("y", kFloat, {1})},
+                .initializers = {floats("b", {1}, {1})}};
   const Result<Imported> imported = import_onnx_bytes(m.bytes());
   ASSERT_TRUE(imported) << message(imported);
   ASSERT_EQ(imported->file_inputs, 2u);
@@ -333,7 +365,9 @@ TEST(OnnxInputs, AnInitialiserThatIsAnInputIsOnlyADefault) {
 
 TEST(OnnxInputs, LargeWeightsAreInputsWithData) {
   const std::vector<float> weights(20000, 2.0f);
-  const Model m{.nodes = {node("Mul", {"x", "w"}, {"p"}), node("Add", {"p", "small"}, {"y"})}, .inputs = {value("x", kFloat, {20000})}, .outputs = {value("y", kFloat, {20000})},
+  const Model m{.nodes = {node("Mul", {"x", "w"}, {"p"}), node("Add", {"p", "small"}, {"y"})},
+                .inputs = {value("x", kFloat, {20000})},
+                .outputs = {value("y", kFloat, {20000})},
                 .initializers = {floats("w", {20000}, weights), floats("small", {1}, {1}), floats("unused", {1}, {1})}};
   const Result<Imported> imported = import_onnx_bytes(m.bytes());
   ASSERT_TRUE(imported) << message(imported);
@@ -346,8 +380,11 @@ TEST(OnnxInputs, LargeWeightsAreInputsWithData) {
 }
 
 TEST(OnnxInputs, NamesAreData) {
-  for (const std::string& name : {std::string("layer1.weight"), std::string("1234"), std::string("a/b:0"), std::string(" "), std::string(5000, 'n')}) {
-    const Model m{.nodes = {node("Exp", {name}, {name + "'"})}, .inputs = {value(name, kFloat, {1})}, .outputs = {value(name + "'", kFloat, {1})}};
+  for (const std::string& name : {std::string("layer1.weight"), std::string("1234"), std::string("a/b:0"),
+                                  std::string(" "), std::string(5000, 'n')}) {
+    const Model m{.nodes = {node("Exp", {name}, {name + "'"})},
+                  .inputs = {value(name, kFloat, {1})},
+                  .outputs = {value(name + "'", kFloat, {1})}};
     const Result<Imported> imported = import_onnx_bytes(m.bytes());
     ASSERT_TRUE(imported) << message(imported);
     EXPECT_EQ(imported->graph.inputs()[0].name, name);
@@ -356,17 +393,22 @@ TEST(OnnxInputs, NamesAreData) {
 }
 
 TEST(OnnxInputs, ValuesKeepTheirNamesAsLabels) {
-  const Model m{.nodes = {node("Exp", {"x"}, {"inner"}), node("Neg", {"inner"}, {"y"})}, .inputs = {value("x", kFloat, {1})}, .outputs = {value("y", kFloat, {1})}};
+  const Model m{.nodes = {node("Exp", {"x"}, {"inner"}), node("Neg", {"inner"}, {"y"})},
+                .inputs = {value("x", kFloat, {1})},
+                .outputs = {value("y", kFloat, {1})}};
   const Result<Imported> imported = import_onnx_bytes(m.bytes());
   ASSERT_TRUE(imported);
   const Graph& g = imported->graph;
   EXPECT_EQ(g.label(g.node(g.outputs()[0].node).args[0]), "inner");
 }
 
-// --- shapes -----------------------------------------------------------------------------------------------------------------
+// --- shapes
+// -----------------------------------------------------------------------------------------------------------------
 
 TEST(OnnxShapes, SymbolsStayAndSizesFixThem) {
-  const Model m{.nodes = {node("Relu", {"x"}, {"y"})}, .inputs = {value("x", kFloat, {"batch", "", 4})}, .outputs = {value("y", kFloat, {})}};
+  const Model m{.nodes = {node("Relu", {"x"}, {"y"})},
+                .inputs = {value("x", kFloat, {"batch", "", 4})},
+                .outputs = {value("y", kFloat, {})}};
   Result<Imported> imported = import_onnx_bytes(m.bytes());
   ASSERT_TRUE(imported) << message(imported);
   EXPECT_EQ(imported->graph.symbols(), (std::vector<std::string>{"batch", "x.1"}));
@@ -377,12 +419,16 @@ TEST(OnnxShapes, SymbolsStayAndSizesFixThem) {
 
 /// x[N,4] reshaped to [N*2, 2] by way of Shape, Gather, Mul, Concat, as exporters write it.
 TEST(OnnxShapes, ShapeArithmeticStaysInDims) {
-  const Model m{.opset = 13,
-                .nodes = {node("Shape", {"x"}, {"s"}), node("Gather", {"s", "zero"}, {"n"}), node("Mul", {"n", "two"}, {"n2"}),
-                          node("Unsqueeze", {"n2", "axis"}, {"n2v"}), node("Concat", {"n2v", "axis2"}, {"to"}, {integer("axis", 0)}), node("Reshape", {"x", "to"}, {"y"})},
-                .inputs = {value("x", kFloat, {"N", 4})},
-                .outputs = {value("y", kFloat, {})},
-                .initializers = {raw("zero", kInt64, {}, bytes_of(std::vector<int64_t>{0})), raw("two", kInt64, {}, bytes_of(std::vector<int64_t>{2})), longs("axis", {0}), longs("axis2", {2})}};
+  const Model m{
+      .opset = 13,
+      .nodes = {node("Shape", {"x"}, {"s"}), node("Gather", {"s", "zero"}, {"n"}), node("Mul", {"n", "two"}, {"n2"}),
+                node("Unsqueeze", {"n2", "axis"}, {"n2v"}),
+                node("Concat", {"n2v", "axis2"}, {"to"}, {integer("axis", 0)}), node("Reshape", {"x", "to"}, {"y"})},
+      .inputs = {value("x", kFloat, {"N", 4})},
+      .outputs = {value("y", kFloat, {})},
+      .initializers = {raw("zero", kInt64, {}, bytes_of(std::vector<int64_t>{0})),
+                       raw("two", kInt64, {}, bytes_of(std::vector<int64_t>{2})), longs("axis", {0}),
+                       longs("axis2", {2})}};
   const Result<Imported> imported = import_onnx_bytes(m.bytes());
   ASSERT_TRUE(imported) << message(imported);
   const Graph& g = imported->graph;
@@ -393,8 +439,10 @@ TEST(OnnxShapes, ShapeArithmeticStaysInDims) {
 /// PyTorch's expand: Where(shape == -1, ones, shape).
 TEST(OnnxShapes, ExpandWithSymbols) {
   const Model m{.opset = 13,
-                .nodes = {node("Shape", {"x"}, {"s"}), node("ConstantOfShape", {"two"}, {"ones"}, {tensor_attribute("value", longs("", {1}))}), node("Mul", {"ones", "minus"}, {"m"}),
-                          node("Equal", {"s", "m"}, {"e"}), node("Where", {"e", "ones", "s"}, {"to"}), node("Expand", {"row", "to"}, {"y"})},
+                .nodes = {node("Shape", {"x"}, {"s"}),
+                          node("ConstantOfShape", {"two"}, {"ones"}, {tensor_attribute("value", longs("", {1}))}),
+                          node("Mul", {"ones", "minus"}, {"m"}), node("Equal", {"s", "m"}, {"e"}),
+                          node("Where", {"e", "ones", "s"}, {"to"}), node("Expand", {"row", "to"}, {"y"})},
                 .inputs = {value("x", kFloat, {"N", 2}), value("row", kFloat, {1, 2})},
                 .outputs = {value("y", kFloat, {})},
                 .initializers = {longs("two", {2}), raw("minus", kInt64, {}, bytes_of(std::vector<int64_t>{-1}))}};
@@ -402,7 +450,10 @@ TEST(OnnxShapes, ExpandWithSymbols) {
 }
 
 TEST(OnnxShapes, SizesAsData) {
-  const Model m{.opset = 13, .nodes = {node("Shape", {"x"}, {"s"}), node("Cast", {"s"}, {"y"}, {integer("to", kFloat)})}, .inputs = {value("x", kFloat, {"N", 2})}, .outputs = {value("y", kFloat, {2})}};
+  const Model m{.opset = 13,
+                .nodes = {node("Shape", {"x"}, {"s"}), node("Cast", {"s"}, {"y"}, {integer("to", kFloat)})},
+                .inputs = {value("x", kFloat, {"N", 2})},
+                .outputs = {value("y", kFloat, {2})}};
   expect_near(eval(m, {tensor({3, 2}, std::vector<float>(6))}), {3, 2});
 }
 
@@ -425,7 +476,8 @@ TEST(OnnxShapes, AnInputThatShapesIsFixedToItsValue) {
   EXPECT_EQ(imported->fixed, (std::vector<std::string>{"to"}));
 }
 
-// --- data -------------------------------------------------------------------------------------------------------------------
+// --- data
+// -------------------------------------------------------------------------------------------------------------------
 
 Bytes typed(int data_type, std::vector<int64_t> dims, int field, const std::vector<int32_t>& v) {
   Bytes out;
@@ -437,7 +489,9 @@ Bytes typed(int data_type, std::vector<int64_t> dims, int field, const std::vect
 }
 
 std::vector<double> constant(const Bytes& t, int data_type) {
-  return eval({.nodes = {node("Constant", {}, {"y"}, {tensor_attribute("value", t)})}, .outputs = {value("y", data_type, {})}}, {});
+  return eval(
+      {.nodes = {node("Constant", {}, {"y"}, {tensor_attribute("value", t)})}, .outputs = {value("y", data_type, {})}},
+      {});
 }
 
 TEST(OnnxData, Bfloat16InBothFields) {
@@ -455,16 +509,19 @@ TEST(OnnxData, SmallTypesLieInInt32Data) {
 
 TEST(OnnxData, Int4IsRefusedInWords) {
   for (int type : {kInt4, kUint4}) {
-    const Model m{.nodes = {node("Constant", {}, {"y"}, {tensor_attribute("value", raw("", type, {3}, "\x8f\x07"))})}, .outputs = {value("y", type, {})}};
+    const Model m{.nodes = {node("Constant", {}, {"y"}, {tensor_attribute("value", raw("", type, {3}, "\x8f\x07"))})},
+                  .outputs = {value("y", type, {})}};
     EXPECT_SAYS(error_of(m), type == kInt4 ? "INT4 is not supported" : "UINT4 is not supported");
   }
 }
 
-// --- what is missing -----------------------------------------------------------------------------------------------------
+// --- what is missing
+// -----------------------------------------------------------------------------------------------------
 
 TEST(OnnxErrors, AllMissingOperatorsAreNamed) {
   const Model m{.opset = 17,
-                .nodes = {node("Relu", {"x"}, {"a"}), node("Conv", {"a", "a"}, {"b"}, {}, "conv1"), node("Conv", {"b", "b"}, {"c"}), node("MaxPool", {"c"}, {"d"}),
+                .nodes = {node("Relu", {"x"}, {"a"}), node("Conv", {"a", "a"}, {"b"}, {}, "conv1"),
+                          node("Conv", {"b", "b"}, {"c"}), node("MaxPool", {"c"}, {"d"}),
                           node("FusedGelu", {"d"}, {"e"}, {}, "", "com.microsoft"), node("Gelu", {"e"}, {"y"})},
                 .inputs = {value("x", kFloat, {1})},
                 .outputs = {value("y", kFloat, {})}};
@@ -476,13 +533,33 @@ TEST(OnnxErrors, AllMissingOperatorsAreNamed) {
   EXPECT_SAYS(e, "also not supported: \"Gelu\", which operator set 17 does not have (1 node)");
 }
 
+/// docs/onnx.md lists every operator with the sets at which its rows begin: "`Softmax` 1, 13;".
+TEST(OnnxDocs, ListEveryRow) {
+  std::ifstream file(FUSEC_SOURCE_DIR "/docs/onnx.md");
+  std::string doc((std::istreambuf_iterator<char>(file)), {});
+  ASSERT_FALSE(doc.empty());
+  std::replace(doc.begin(), doc.end(), '\n', ' ');
+  std::map<std::string, std::string> rows;
+  for (const onnx::OpRow& row : onnx::all_rows()) {
+    std::string& since = rows[std::string(row.op)];
+    since += (since.empty() ? "" : ", ") + std::to_string(row.since);
+  }
+  for (const auto& [op, since] : rows) {
+    const std::string entry = "`" + op + "` " + since;
+    EXPECT_TRUE(doc.find(entry + ";") != doc.npos || doc.find(entry + ".") != doc.npos) << entry;
+  }
+}
+
 TEST(OnnxErrors, EachNamesItsNode) {
   const auto x = value("x", kFloat, {2});
-  for (const char* op : {"If", "Loop", "Scan"}) EXPECT_SAYS(error_of(one(17, op, {x}, {"x"})), std::string("node 0 \"n\" (") + op + ", operator set 17)");
-  EXPECT_SAYS(error_of(one(17, "Add", {x, value("z", kFloat, {3})}, {"x", "z"})), "node 0 \"n\" (Add, operator set 17): add: f32[2] and f32[3] do not broadcast");
+  for (const char* op : {"If", "Loop", "Scan"})
+    EXPECT_SAYS(error_of(one(17, op, {x}, {"x"})), std::string("node 0 \"n\" (") + op + ", operator set 17)");
+  EXPECT_SAYS(error_of(one(17, "Add", {x, value("z", kFloat, {3})}, {"x", "z"})),
+              "node 0 \"n\" (Add, operator set 17): add: f32[2] and f32[3] do not broadcast");
   EXPECT_SAYS(error_of(one(17, "Add", {x}, {"x"})), "input 1 is missing");
   EXPECT_SAYS(error_of(one(17, "Add", {x}, {"x", "nowhere"})), "\"nowhere\" is no input");
-  EXPECT_SAYS(error_of(one(17, "LeakyRelu", {x}, {"x"}, {integer("alpha", 1)})), "attribute alpha is of type INT, not FLOAT");
+  EXPECT_SAYS(error_of(one(17, "LeakyRelu", {x}, {"x"}, {integer("alpha", 1)})),
+              "attribute alpha is of type INT, not FLOAT");
   EXPECT_SAYS(error_of(one(17, "LeakyRelu", {x}, {"x"}, {real("alpha", 1), real("alpha", 2)})), "there twice");
   EXPECT_SAYS(error_of(one(17, "Relu", {value("x", kString, {2})}, {"x"})), "input \"x\": STRING");
   Model unknown = one(17, "Relu", {x}, {"x"});

@@ -1,5 +1,6 @@
-// ONNX's own node tests (Debian: libonnx-testdata): each model imported, evaluated by the reference, compared with the outputs
-// that come with it. Every test that does not pass has to be named here, by operator or by name, with the reason.
+// ONNX's own node tests (Debian: libonnx-testdata): each model imported, evaluated by the reference, compared with
+// the outputs that come with it. Every test that does not pass has to be named here, by operator or by name, with the
+// reason.
 
 #include <gtest/gtest.h>
 
@@ -23,22 +24,24 @@ namespace fs = std::filesystem;
 // Operators that fusec does not take. Their tests are left out.
 const char* const kForeignOperators[] = {
     // matrix products, convolutions, pooling, recurrence: no memory-bound fusion
-    "MatMul", "MatMulInteger", "QLinearMatMul", "Gemm", "Conv", "ConvInteger", "ConvTranspose", "QLinearConv", "DeformConv", "Einsum", "Det",
-    "AveragePool", "MaxPool", "MaxUnpool", "LpPool", "MaxRoiPool", "RoiAlign", "GRU", "LSTM", "RNN", "Attention", "Col2Im", "LRN",
+    "MatMul", "MatMulInteger", "QLinearMatMul", "Gemm", "Conv", "ConvInteger", "ConvTranspose", "QLinearConv",
+    "DeformConv", "Einsum", "Det", "AveragePool", "MaxPool", "MaxUnpool", "LpPool", "MaxRoiPool", "RoiAlign", "GRU",
+    "LSTM", "RNN", "Attention", "Col2Im", "LRN",
     // results whose shape depends on data, sorting, scatter, data-dependent indices
-    "NonZero", "Unique", "TopK", "Compress", "NonMaxSuppression", "GatherND", "Scatter", "ScatterElements", "ScatterND",
-    "ReverseSequence", "TensorScatter", 
+    "NonZero", "Unique", "TopK", "Compress", "NonMaxSuppression", "GatherND", "Scatter", "ScatterElements",
+    "ScatterND", "ReverseSequence", "TensorScatter",
     // images, signals, resampling
-    "Resize", "Upsample", "GridSample", "AffineGrid", "CenterCropPad", "ImageDecoder", "STFT", "DFT", "MelWeightMatrix", 
-    "RotaryEmbedding",
+    "Resize", "Upsample", "GridSample", "AffineGrid", "CenterCropPad", "ImageDecoder", "STFT", "DFT",
+    "MelWeightMatrix", "RotaryEmbedding",
     // randomness
     "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial",
     // training steps
     "Adagrad", "Adam", "Momentum", "Gradient",
     // control flow, sequences, strings, optional values
-    "If", "Loop", "Scan", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SequenceMap",
-    "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "StringNormalizer", "StringConcat",
-    "StringSplit", "RegexFullMatch", "TfIdfVectorizer", "LabelEncoder", "ArrayFeatureExtractor", "Binarizer", "TreeEnsemble",
+    "If", "Loop", "Scan", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
+    "SequenceLength", "SequenceMap", "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement",
+    "OptionalHasElement", "StringNormalizer", "StringConcat", "StringSplit", "RegexFullMatch", "TfIdfVectorizer",
+    "LabelEncoder", "ArrayFeatureExtractor", "Binarizer", "TreeEnsemble",
 };
 
 struct Exception {
@@ -81,9 +84,14 @@ bool is_foreign(const std::string& message) {
 
 /// "" when equal within a few roundings of the type; ONNX's own runner allows 1e-3.
 std::string difference(const Tensor& got, const Tensor& want) {
-  if (got.dtype != want.dtype) return "type " + std::string(name(got.dtype)) + ", expected " + std::string(name(want.dtype));
+  if (got.dtype != want.dtype)
+    return "type " + std::string(name(got.dtype)) + ", expected " + std::string(name(want.dtype));
   if (got.extents != want.extents) return "dims differ";
-  const double relative = got.dtype == DType::f64 ? 1e-6 : got.dtype == DType::f32 ? 2e-5 : got.dtype == DType::f16 ? 2e-3 : got.dtype == DType::bf16 ? 1e-2 : 0;
+  const double relative = got.dtype == DType::f64    ? 1e-6
+                          : got.dtype == DType::f32  ? 2e-5
+                          : got.dtype == DType::f16  ? 2e-3
+                          : got.dtype == DType::bf16 ? 1e-2
+                                                     : 0;
   const double absolute = is_float(got.dtype) ? 2e-6 : 0;
   for (int64_t i = 0; i < got.elements(); ++i) {
     const double a = element(got, i), b = element(want, i);
@@ -130,7 +138,8 @@ Outcome run_set(const fs::path& test, const fs::path& set) {
   }
   for (size_t k = 0; k < outputs.size() && k < model->outputs.size(); ++k) mend_bfloat16(outputs[k], model->outputs[k]);
   Result<Imported> imported = import_onnx((test / "model.onnx").string(), options);
-  if (!imported) return {is_foreign(imported.error().message) ? Outcome::foreign : Outcome::failed, imported.error().text()};
+  if (!imported)
+    return {is_foreign(imported.error().message) ? Outcome::foreign : Outcome::failed, imported.error().text()};
   std::vector<Tensor> operands;
   for (size_t k = 0; k < imported->graph.inputs().size(); ++k) {
     const auto given = options.values.find(imported->graph.inputs()[k].name);
@@ -151,7 +160,8 @@ Outcome run_set(const fs::path& test, const fs::path& set) {
 
 TEST(OnnxNodes, AllThatIsInScopePasses) {
   const std::string folder = node_tests();
-  if (folder.empty()) GTEST_SKIP() << "no ONNX node tests on this machine: install libonnx-testdata, or set FUSEC_ONNX_NODE_TESTS";
+  if (folder.empty())
+    GTEST_SKIP() << "no ONNX node tests on this machine: install libonnx-testdata, or set FUSEC_ONNX_NODE_TESTS";
   std::vector<fs::path> tests;
   for (const auto& entry : fs::directory_iterator(folder))
     if (fs::exists(entry.path() / "model.onnx")) tests.push_back(entry.path());
@@ -173,7 +183,8 @@ TEST(OnnxNodes, AllThatIsInScopePasses) {
     }
     passed += all;
   }
-  std::printf("ONNX node tests: %d passed, %d left out for their operators, %d for other reasons, of %zu\n", passed, foreign, excepted, tests.size());
+  std::printf("ONNX node tests: %d passed, %d left out for their operators, %d for other reasons, of %zu\n", passed,
+              foreign, excepted, tests.size());
   // Whole sets from ONNX 1.12 on; a folder of somebody's own may be smaller.
   EXPECT_GE(passed, tests.size() >= 900 ? 698 : 1);
 }

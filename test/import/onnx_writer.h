@@ -19,7 +19,22 @@ namespace fusec::test {
 using protozero::pbf_writer;
 using Bytes = std::string;  // one message
 
-enum DataType { kFloat = 1, kUint8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9, kFloat16 = 10, kDouble = 11, kBfloat16 = 16, kE4m3 = 17, kE5m2 = 19, kUint4 = 21, kInt4 = 22 };
+enum DataType {
+  kFloat = 1,
+  kUint8 = 2,
+  kInt8 = 3,
+  kInt32 = 6,
+  kInt64 = 7,
+  kString = 8,
+  kBool = 9,
+  kFloat16 = 10,
+  kDouble = 11,
+  kBfloat16 = 16,
+  kE4m3 = 17,
+  kE5m2 = 19,
+  kUint4 = 21,
+  kInt4 = 22
+};
 
 inline Bytes attribute(const std::string& name, int type, auto&& fill) {
   Bytes out;
@@ -29,16 +44,25 @@ inline Bytes attribute(const std::string& name, int type, auto&& fill) {
   w.add_enum(20, type);
   return out;
 }
-inline Bytes real(const std::string& name, float f) { return attribute(name, 1, [&](pbf_writer& w) { w.add_float(2, f); }); }
-inline Bytes integer(const std::string& name, int64_t i) { return attribute(name, 2, [&](pbf_writer& w) { w.add_int64(3, i); }); }
-inline Bytes text(const std::string& name, const std::string& s) { return attribute(name, 3, [&](pbf_writer& w) { w.add_bytes(4, s); }); }
-inline Bytes tensor_attribute(const std::string& name, const Bytes& t) { return attribute(name, 4, [&](pbf_writer& w) { w.add_message(5, t); }); }
+inline Bytes real(const std::string& name, float f) {
+  return attribute(name, 1, [&](pbf_writer& w) { w.add_float(2, f); });
+}
+inline Bytes integer(const std::string& name, int64_t i) {
+  return attribute(name, 2, [&](pbf_writer& w) { w.add_int64(3, i); });
+}
+inline Bytes text(const std::string& name, const std::string& s) {
+  return attribute(name, 3, [&](pbf_writer& w) { w.add_bytes(4, s); });
+}
+inline Bytes tensor_attribute(const std::string& name, const Bytes& t) {
+  return attribute(name, 4, [&](pbf_writer& w) { w.add_message(5, t); });
+}
 inline Bytes integers(const std::string& name, const std::vector<int64_t>& v) {
   return attribute(name, 7, [&](pbf_writer& w) { for (int64_t i : v) w.add_int64(8, i); });
 }
 
 inline Bytes node(const std::string& op, const std::vector<std::string>& in, const std::vector<std::string>& out,
-                  const std::vector<Bytes>& attributes = {}, const std::string& name = "", const std::string& domain = "") {
+                  const std::vector<Bytes>& attributes = {}, const std::string& name = "",
+                  const std::string& domain = "") {
   Bytes bytes;
   pbf_writer w(bytes);
   for (const auto& s : in) w.add_string(1, s);
@@ -91,12 +115,16 @@ template <class T>
 std::string bytes_of(const std::vector<T>& v) {
   return std::string(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(T));
 }
-inline Bytes floats(const std::string& name, const std::vector<int64_t>& dims, const std::vector<float>& v) { return raw(name, kFloat, dims, bytes_of(v)); }
-inline Bytes longs(const std::string& name, const std::vector<int64_t>& v) { return raw(name, kInt64, {static_cast<int64_t>(v.size())}, bytes_of(v)); }
+inline Bytes floats(const std::string& name, const std::vector<int64_t>& dims, const std::vector<float>& v) {
+  return raw(name, kFloat, dims, bytes_of(v));
+}
+inline Bytes longs(const std::string& name, const std::vector<int64_t>& v) {
+  return raw(name, kInt64, {static_cast<int64_t>(v.size())}, bytes_of(v));
+}
 
 /// A tensor whose data lies in a file.
-inline Bytes external(const std::string& name, int data_type, const std::vector<int64_t>& dims, const std::string& location,
-                      const std::string& offset = "", const std::string& length = "") {
+inline Bytes external(const std::string& name, int data_type, const std::vector<int64_t>& dims,
+                      const std::string& location, const std::string& offset = "", const std::string& length = "") {
   Bytes out;
   pbf_writer w(out);
   for (int64_t d : dims) w.add_int64(1, d);
