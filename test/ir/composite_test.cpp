@@ -69,6 +69,9 @@ TEST(Composite, DivisorsOfVarianceAndMean) {
 }
 
 TEST(Composite, HalfStatisticsAreInF32) {
+  expect_near(node("layer_norm %x {axes=[0], eps=1e-5}", "f16[2] [1000,-1000]", "f16[2]"), {1, -1}, 1e-3, "variance beyond f16");
+  expect_near(node("layer_norm %x {axes=[0]}", "f16[2] [256,-256]", "f16[2]"), {1, -1}, 1e-3, "eps 0");
+  expect_near(node("rms_norm %x {axes=[0]}", "bf16[2] [3,-3]", "bf16[2]"), {1, -1}, 1e-2, "rms");
   expect_near(node("norm_l2 %x", "f16[2] [300,400]", "f16[]"), {500}, 1e-3, "squares beyond f16");
   expect_near(node("mean %x", "f16[4096] 1000", "f16[]"), {1000}, 0, "sum beyond f16");
 }

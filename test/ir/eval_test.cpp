@@ -85,6 +85,13 @@ TEST(Eval, R03_IntegerDivision) {
   EXPECT_EQ(node("trunc_div %x, 4", {"i32[5] [-15,-11,-7,-3,1]"}, "i32[5]"), "i32[5] [-3, -2, -1, 0, 0]");
 }
 
+TEST(Eval, R03_IntegerPowerWraps) {
+  EXPECT_EQ(node("pow %x, %y", {"i64[5] [10000,3,2,-2,-3]", "i64[5] [10000,40,63,63,41]"}, "i64[5]"),
+            "i64[5] [0, -6289078614652622815, -9223372036854775808, -9223372036854775808, 420491770248316829]");
+  EXPECT_EQ(node("pow %x, %y", {"i32[6] [1,-1,-1,2,0,0]", "i32[6] [-3,-3,-2,-1,-1,0]"}, "i32[6]"), "i32[6] [1, -1, 1, 0, 0, 1]");
+  EXPECT_EQ(node("pow %x, 3", {"u8[2] [7,3]"}, "u8[2]"), "u8[2] [87, 27]");
+}
+
 TEST(Eval, R04_FloatFloorDivision) {
   EXPECT_EQ(node("floor_div %x, %y", {"f32[5] [1,0.5,6,1,-1]", "f32[5] [0.1,0.1,0.2,0.33333334,0.1]"}, "f32[5]"), "f32[5] [9.0, 4.0, 29.0, 2.0, -10.0]");
   EXPECT_EQ(node("floor_div %x, %y", {"f64[5] [1,0.5,6,1,-1]", "f64[5] [0.1,0.1,0.2,0.3333333333333333,0.1]"}, "f64[5]"), "f64[5] [9.0, 4.0, 29.0, 3.0, -10.0]");
@@ -174,6 +181,23 @@ TEST(Eval, R12_Denormals) {
   EXPECT_EQ(node("sqrt %x", {"f32[2] [1e-40,1.4e-45]"}, "f32[2]"), "f32[2] [9.999973e-21, 3.743392e-23]");
   EXPECT_EQ(node("add %x, %x", {"f16[1] 0x0100"}, "f16[1]"), "f16[1] [1.1920929e-07]");
   EXPECT_EQ(node("cast %x {to=f32}", {"f16[1] 0x0100"}, "f32[1]"), "f32[1] [5.9604645e-08]");
+}
+
+TEST(Eval, FormulasSeeDenormalsAndScalars) {
+  const auto near = [](const std::string& got, double a, double b) {
+    auto t = parse_tensor(got);
+    ASSERT_TRUE(t) << got;
+    EXPECT_NEAR(element(*t, 0), a, std::abs(a) * 1e-6) << got;
+    EXPECT_NEAR(element(*t, 1), b, std::abs(b) * 1e-6) << got;
+  };
+  near(node("log %x", {"f32[2] [1e-40,1.4e-45]"}, "f32[2]"), -92.1034037, -103.278929);
+  near(node("log2 %x", {"f32[2] [1e-40,1.4e-45]"}, "f32[2]"), -132.877124, -149);
+  near(node("leaky_relu %x {alpha=0.25}", {"f32[2] [-4,3]"}, "f32[2]"), -1, 3);
+  near(node("hardsigmoid %x {alpha=0.2, beta=0.5}", {"f32[2] [0,-1]"}, "f32[2]"), 0.5, 0.3);
+  near(node("elu %x {alpha=2}", {"f64[2] [-1,5]"}, "f64[2]"), -1.2642411176571153, 5);
+  EXPECT_EQ(node("hardsigmoid %x {alpha=0.2, beta=0.5}", {"f32[3] [nan,10,-10]"}, "f32[3]"), "f32[3] [nan, 1.0, 0.0]");
+  EXPECT_EQ(node("exp %x", {"bf16[4] [nan,inf,-inf,0]"}, "bf16[4]"), "bf16[4] [nan, inf, 0.0, 1.0]");
+  EXPECT_EQ(node("pow %x, 0", {"f32[4] [0,inf,nan,2]"}, "f32[4]"), "f32[4] 1.0");
 }
 
 TEST(Eval, R13_HalfRounding) {
@@ -297,6 +321,47 @@ TEST(Convert, EveryPairOfTypesAgreesWithF64) {
         convert(from, x->data.data(), to, z.data.data(), 1);
         EXPECT_EQ(z, *y) << name(from) << " to " << name(to) << " of " << v;
       }
+}
+
+TEST(Eval, EveryElementwiseOpRunsOnEveryTypeOfItsDomain) {
+  // Chunks make no difference: 1300 elements (two chunks and a tail) repeat what 13 give.
+  int ran = 0;
+  for (int i = 0; i < kOps; ++i) {
+    const auto op = static_cast<Op>(i);
+    if (!is_elementwise(op)) continue;
+    for (int d = 0; d < kDTypes; ++d) {
+      const auto type = static_cast<DType>(d);
+      const auto run_on = [&](int64_t n) -> std::optional<Tensor> {
+        GraphBuilder b("g");
+        std::vector<Value> args;
+        std::vector<Tensor> inputs;
+        for (int k = 0; k < info(op).arity; ++k) {
+          const DType t = op == Op::select && k == 0 ? DType::boolean : type;
+          args.push_back(b.input(std::to_string(k), {t, {n}}));
+          Tensor x{t, {n}, std::vector<std::byte>(static_cast<size_t>(n) * bytes(t))};
+          std::vector<double> values;
+          for (int64_t j = 0; j < n; ++j) values.push_back(static_cast<double>((j % 13 * (k + 3)) % 13) - 6);
+          convert(DType::f64, reinterpret_cast<const std::byte*>(values.data()), t, x.data.data(), values.size());
+          inputs.push_back(std::move(x));
+        }
+        Attrs attrs;
+        attrs.to = type;
+        const Value y = b.add(op, args, attrs);
+        if (!y.valid()) return std::nullopt;  // not in the op's domain
+        auto g = std::move(b).finish({y});
+        auto out = evaluate(*g, inputs);
+        EXPECT_TRUE(out) << (out ? "" : out.error().text());
+        return out ? std::optional((*out)[0]) : std::nullopt;
+      };
+      const auto few = run_on(13), many = run_on(1300);
+      if (!few) continue;
+      ++ran;
+      ASSERT_TRUE(many);
+      for (size_t at = 0; at < many->data.size(); at += few->data.size())
+        ASSERT_TRUE(std::equal(few->data.begin(), few->data.end(), many->data.begin() + static_cast<std::ptrdiff_t>(at))) << name(op) << " " << name(type);
+    }
+  }
+  EXPECT_GT(ran, 400);
 }
 
 TEST(Eval, InputsAreChecked) {
