@@ -23,7 +23,7 @@ void Emitter::settle(Frame& frame, Val v) {
   };
   for (size_t k = 0; k < kernel.axes.size(); ++k) {
     const AxisSet bit = AxisSet(1u << k);
-    if ((address.axes & bit) || !(frame.known & bit) || bit == vector_bit) continue;
+    if ((address.axes & bit) || !(frame.known & bit) || (bit & vector_bit)) continue;
     address.axes |= bit;
     bool moves = false;
     for (const Linear& at : inst.map.at) moves |= !at.factor[k].is(0);
@@ -39,15 +39,20 @@ void Emitter::settle(Frame& frame, Val v) {
 
 V Emitter::address(Frame& frame, Val v) {
   settle(frame, v);
-  return b.CreateGEP(memory_type(context, kernel.operands[kernel.values[v].operand].type), frame.address[v].at, frame.index[vector_axis]);
+  V element = frame.index[vector_axis];
+  if (joint > 1) element = b.CreateAdd(b.CreateMul(element, i64(joint)), i64(static_cast<int64_t>(frame.unit) * width));
+  return b.CreateGEP(memory_type(context, kernel.operands[kernel.values[v].operand].type), frame.address[v].at, element);
 }
 
 V Emitter::pointers(Frame& frame, Val v) {
   settle(frame, v);
   const Inst& inst = kernel.values[v];
-  bool moves = false;
-  for (const Linear& at : inst.map.at) moves |= !at.factor[vector_axis].is(0);
-  V elements = moves ? b.CreateMul(lanes(frame.index[vector_axis]), splat(step(v, vector_axis))) : splat(i64(0));
+  V elements = splat(i64(0));
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    bool moves = false;
+    for (const Linear& at : inst.map.at) moves |= !at.factor[axis].is(0);
+    if (moves && (vector_bit >> axis & 1)) elements = b.CreateAdd(elements, b.CreateMul(lane_index(frame, axis), splat(step(v, axis))));
+  }
   for (size_t e = 0; e < inst.map.extra.size(); ++e)
     if (inst.map.extra[e] != kNoVal && is_vector(inst.map.extra[e]))
       elements = b.CreateAdd(elements, b.CreateMul(frame.value[inst.map.extra[e]],
@@ -76,9 +81,12 @@ V Emitter::iota(Frame& frame, Val v) {
   settle(frame, v);
   V at = frame.address[v].at;
   if (!is_vector(v)) return at;
-  V factor = dim(kernel.values[v].map.at[0].factor[vector_axis]);
-  V first = b.CreateAdd(at, b.CreateMul(frame.index[vector_axis], factor));
-  return b.CreateAdd(splat(first), b.CreateMul(lanes(i64(0)), splat(factor)));
+  const Linear& form = kernel.values[v].map.at[0];
+  V out = splat(at);
+  for (size_t axis = 0; axis < kernel.axes.size(); ++axis)
+    if ((vector_bit >> axis & 1) && !form.factor[axis].is(0))
+      out = b.CreateAdd(out, b.CreateMul(lane_index(frame, axis), splat(dim(form.factor[axis]))));
+  return out;
 }
 
 V Emitter::load(Frame& frame, Val v) {

@@ -27,7 +27,7 @@ Items items(const Kernel& kernel, const Schedule& schedule) {
     } else if (schedule.skeleton == Template::cpu_tile && schedule.lane[k]) {
       out.tiled = true;
       out.tile_axis = k;
-    } else {
+    } else if (!schedule.lane[k]) {  // otherwise joint with the vector axis
       out.outer.push_back(k);
     }
   }
@@ -77,8 +77,15 @@ class Skeleton {
   void row(std::span<Frame> frames);
   void nest(std::span<Pass> passes, std::vector<std::vector<Frame>>& outer, size_t depth);
   void element(Pass& pass, std::span<Frame> frames, size_t lanes);
-  void lanes(V from, V to, llvm::function_ref<void(std::span<V> index, V mask)> body);
-  Frame at_lanes(const Frame& outer, V index, V mask);
+  /// A vector: index of lane 0 along the vector axis (joint lanes: of the group), its number in the group, live lanes.
+  struct Spot {
+    V index;
+    unsigned unit;
+    V mask;
+  };
+  void lanes(V from, V to, llvm::function_ref<void(std::span<Spot>)> body);
+  void joint_lanes(V from, V to, llvm::function_ref<void(std::span<Spot>)> body);
+  Frame at_lanes(const Frame& outer, const Spot& spot);
   /// Vectors of a row among `frames`: a tile's frames are rows of one vector, others are one row.
   size_t lanes_of(std::span<Frame> frames) const { return rows_ || frames[0].tile ? 1 : frames.size(); }
   void pipeline(Frame& root, V begin, V end);
@@ -185,27 +192,68 @@ void Skeleton::main(const std::string& name) {
 
 // --- lanes ----------------------------------------------------------------------------------------------------------------------
 
-/// Vectors over [from, to) of the vector axis: `side` full ones at a time, then single ones, masked.
-void Skeleton::lanes(V from, V to, llvm::function_ref<void(std::span<V>, V)> body) {
+/// Vectors over [from, to) of the vector axis: `side` full ones at a time; the rest one by one, or, where each vector is a walk
+/// over the reduced axes, in one group. What remains is masked.
+void Skeleton::lanes(V from, V to, llvm::function_ref<void(std::span<Spot>)> body) {
+  if (e_.joint > 1) return joint_lanes(from, to, body);
   const int64_t w = e_.width, group = w * e_.side;
+  auto spots = [&](V i, bool masked) {
+    std::vector<Spot> out;
+    for (unsigned u = 0; u < e_.side; ++u) {
+      V at = b_.CreateAdd(i, e_.i64(u * w));
+      out.push_back({at, u, masked ? e_.alive(at, to) : nullptr});
+    }
+    return out;
+  };
   V full = b_.CreateSub(to, e_.i64(group - 1));
   // Where the loop of groups stops: from + whole groups.
   V span = b_.CreateSub(to, from);
   V whole = b_.CreateSub(span, b_.CreateSRem(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, span, e_.i64(0)), e_.i64(group)));
   V rest = b_.CreateAdd(from, whole);
   e_.loop(from, full, e_.i64(group), [&](V i) {
-    std::vector<V> index;
-    for (size_t u = 0; u < e_.side; ++u) index.push_back(b_.CreateAdd(i, e_.i64(static_cast<int64_t>(u) * w)));
-    body(index, nullptr);
+    auto group_spots = spots(i, false);
+    body(group_spots);
   });
-  e_.loop(rest, to, e_.i64(w), [&](V i) { body({&i, 1}, e_.alive(i, to)); });
+  if (!rows_ && !inner_.empty()) {
+    e_.when(b_.CreateICmpSLT(rest, to), [&] {
+      auto last = spots(rest, true);
+      body(last);
+    });
+  } else {
+    e_.loop(rest, to, e_.i64(w), [&](V i) {
+      Spot spot{i, 0, e_.alive(i, to)};
+      body({&spot, 1});
+    });
+  }
 }
 
-Frame Skeleton::at_lanes(const Frame& outer, V index, V mask) {
+/// The same for joint lanes: a group is `side` vectors, which cover whole indices of the vector axis.
+void Skeleton::joint_lanes(V from, V to, llvm::function_ref<void(std::span<Spot>)> body) {
+  const int64_t w = e_.width, indices = w * e_.side / e_.joint;
+  auto spots = [&](V i, bool masked) {
+    std::vector<Spot> out;
+    V left = b_.CreateMul(b_.CreateSub(to, i), e_.i64(e_.joint));
+    for (unsigned u = 0; u < e_.side; ++u) out.push_back({i, u, masked ? e_.alive(e_.i64(u * w), left) : nullptr});
+    return out;
+  };
+  V span = b_.CreateSub(to, from);
+  V rest = b_.CreateAdd(from, b_.CreateSub(span, b_.CreateSRem(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, span, e_.i64(0)), e_.i64(indices))));
+  e_.loop(from, b_.CreateSub(to, e_.i64(indices - 1)), e_.i64(indices), [&](V i) {
+    auto group = spots(i, false);
+    body(group);
+  });
+  e_.when(b_.CreateICmpSLT(rest, to), [&] {
+      auto last = spots(rest, true);
+      body(last);
+    });
+}
+
+Frame Skeleton::at_lanes(const Frame& outer, const Spot& spot) {
   Frame frame = outer;
-  frame.index[e_.vector_axis] = index;
+  frame.index[e_.vector_axis] = spot.index;
+  frame.unit = spot.unit;
   frame.known |= e_.vector_bit;
-  frame.mask = mask;
+  frame.mask = spot.mask;
   return frame;
 }
 
@@ -225,9 +273,16 @@ V Skeleton::end_of(size_t axis, V from) {
 
 void Skeleton::chunk(Frame& frame) {
   V from = chunk_from_, to = chunk_end();
-  auto body = [&](std::span<V> index, V mask) {
+  std::vector<Frame> units(e_.side, frame);
+  if (e_.joint > 1)
+    for (unsigned u = 0; u < e_.side; ++u) {  // what varies along the short axis only is the same in every group
+      units[u].unit = u;
+      units[u].known |= AxisSet(1u << e_.joint_axis);
+      hoist_all(units[u]);
+    }
+  auto body = [&](std::span<Spot> spots) {
     std::vector<Frame> frames;
-    for (V at : index) frames.push_back(at_lanes(frame, at, mask));
+    for (const Spot& spot : spots) frames.push_back(at_lanes(units[spot.unit], spot));
     row(frames);
   };
   if (bypassed_.empty()) return lanes(from, to, body);
@@ -237,7 +292,7 @@ void Skeleton::chunk(Frame& frame) {
   b_.CreateStore(b_.getFalse(), around);
   e_.when(large(), [&] {
     V first = from;
-    head(frame, first, to);
+    if (e_.joint == 1) head(frame, first, to);
     b_.CreateStore(first, start);
     V aligned = b_.getTrue();
     Frame probe = frame;
@@ -387,12 +442,12 @@ void Skeleton::nest(std::span<Pass> passes, std::vector<std::vector<Frame>>& out
     return;
   }
   const bool part = at_.split && e_.vector_axis == at_.split_axis;
-  lanes(part ? part_from_ : e_.i64(0), part ? part_to_ : e_.extent(e_.vector_axis), [&](std::span<V> index, V mask) {
+  lanes(part ? part_from_ : e_.i64(0), part ? part_to_ : e_.extent(e_.vector_axis), [&](std::span<Spot> spots) {
     for (size_t p = 0; p < passes.size(); ++p) {
       std::vector<Frame> frames;
       for (const Frame& row : outer[p])
-        for (V at : index) frames.push_back(at_lanes(row, at, mask));
-      element(passes[p], frames, index.size());
+        for (const Spot& spot : spots) frames.push_back(at_lanes(row, spot));
+      element(passes[p], frames, spots.size());
     }
   });
 }
@@ -600,9 +655,9 @@ void Skeleton::finish(const std::string& name) {
     };
     if (!at_.chunked) return body({&frame, 1});
     chunk_from_ = b_.CreateMul(chunk_number, e_.i64(e_.schedule.block[e_.vector_axis]));
-    lanes(chunk_from_, chunk_end(), [&](std::span<V> index, V mask) {
+    lanes(chunk_from_, chunk_end(), [&](std::span<Spot> spots) {
       std::vector<Frame> frames;
-      for (V at : index) frames.push_back(at_lanes(frame, at, mask));
+      for (const Spot& spot : spots) frames.push_back(at_lanes(frame, spot));
       body(frames);
     });
   });

@@ -19,7 +19,7 @@ Emitted emit(llvm::LLVMContext& context, const Kernel& kernel, const Schedule& s
 /// Where a work item lies: kept axes (without a kept vector axis), then its chunk of a kept vector axis, then its part of the
 /// reduced space. Shared by the schedule's arithmetic and the code.
 struct Items {
-  std::vector<size_t> outer;  // kept axes numbered by the item, outermost first
+  std::vector<size_t> outer;  // kept axes numbered by the item, outermost first; neither the vector nor the joint axis
   bool chunked = false;       // the vector axis is kept: items are chunks of block[vector_axis] elements
   bool tiled = false;         // items also are chunks of block[tile_axis] along a second kept axis, counted before those of the first
   size_t tile_axis = 0;

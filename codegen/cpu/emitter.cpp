@@ -18,6 +18,13 @@ Emitter::Emitter(const Kernel& k, const Schedule& s, const Device& device, llvm:
   if (s.skeleton == Template::cpu_tile)
     for (size_t axis = 0; axis < k.axes.size(); ++axis)
       if (axis != vector_axis && s.lane[axis]) tile_bit = AxisSet(1u << axis);
+  if (s.skeleton == Template::cpu_flat)
+    for (size_t axis = 0; axis < k.axes.size(); ++axis)
+      if (axis != vector_axis && s.lane[axis]) {
+        joint_axis = axis;
+        joint = s.lane[axis];
+        vector_bit |= AxisSet(1u << axis);
+      }
   uint32_t accesses = 0;
   for (Val v = 0; v < kernel.values.size(); ++v)
     if (kernel.values[v].kind == Kind::load || kernel.values[v].kind == Kind::store) ordinal_[v] = accesses++;
@@ -114,6 +121,7 @@ V Emitter::slot(Slot want) {
 }
 
 V Emitter::extent(size_t axis) {
+  if (axis == joint_axis) return i64(joint);
   const Dim& dim = kernel.axes[axis].extent;
   if (dim.is_constant()) return i64(dim.constant());
   return slot({Slot::extent, 8, static_cast<uint32_t>(axis), 0, {}});
@@ -234,6 +242,17 @@ V Emitter::lanes(V first) {
   std::vector<uint64_t> n(width);
   for (unsigned i = 0; i < width; ++i) n[i] = i;
   return b.CreateAdd(splat(first), llvm::ConstantDataVector::get(context, n));
+}
+
+V Emitter::lane_index(const Frame& frame, size_t axis) {
+  if (joint_axis == ~size_t{0}) return lanes(frame.index[vector_axis]);
+  std::vector<uint64_t> n(width);
+  for (unsigned i = 0; i < width; ++i) {
+    const auto element = static_cast<uint64_t>(frame.unit) * width + i;
+    n[i] = axis == joint_axis ? element % static_cast<uint64_t>(joint) : element / static_cast<uint64_t>(joint);
+  }
+  V offsets = llvm::ConstantDataVector::get(context, n);
+  return axis == joint_axis ? offsets : b.CreateAdd(splat(frame.index[vector_axis]), offsets);
 }
 
 V Emitter::alive(V from, V to) {

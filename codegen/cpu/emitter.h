@@ -26,6 +26,7 @@ struct Frame {
   };
   std::vector<Address> address;       // one a kernel value: loads, stores, iota
   llvm::Value* mask = nullptr;        // lanes that are alive; null = all
+  unsigned unit = 0;                  // joint lanes: which vector of its group this is
   bool tile = false;                  // one of `width` neighbours along the tile axis, all evaluated together
 };
 
@@ -79,6 +80,7 @@ class Emitter {
   const Access& access(Val v) const { return schedule.access[ordinal_[v]]; }
   uint32_t ordinal(Val v) const { return ordinal_[v]; }  // of a load or store among all
   V lanes(V first);                    // first + <0, 1, 2 …>, i64
+  V lane_index(const Frame& frame, size_t axis);  // of each lane along an axis of vector_bit
   V alive(V from, V to);               // lanes below to
   V i64(int64_t n) { return b.getInt64(static_cast<uint64_t>(n)); }
 
@@ -88,7 +90,11 @@ class Emitter {
   llvm::LLVMContext& context;
   Builder b;
   size_t vector_axis;
-  AxisSet vector_bit;                  // 0 when the kernel has no axes
+  AxisSet vector_bit;                  // axes that lanes differ in; 0 when the kernel has no axes
+  // Joint lanes: a short inner axis of this known extent is walked together with the vector axis, as if they were one. A group of
+  // `side` vectors covers whole indices of the vector axis, so lane l of vector u always has the same index along the short one.
+  size_t joint_axis = ~size_t{0};
+  int64_t joint = 1;
   AxisSet tile_bit = 0;                // second axis of a square tile (cpu_tile); frames of a tile differ in its index
   unsigned width;                      // lanes of a vector
   unsigned side;                       // vectors side by side

@@ -2,6 +2,7 @@
 // prototypes on two Zen 5 cores (docs/performance.md); none depends on the number of threads, so results never do.
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "codegen/cpu/cpu.h"
 
@@ -68,7 +69,9 @@ double cost_along(const Kernel& kernel, const Facts& facts, size_t axis, int wid
   return total + 20.0 * width / static_cast<double>(std::max<int64_t>(1, row));
 }
 
-uint16_t clamp16(int64_t n) { return static_cast<uint16_t>(std::clamp<int64_t>(n, 1, 65535)); }
+size_t field_count(const Reduction& r) {
+  return r.fold == Fold::welford ? 3 : r.fold == Fold::online || r.op == Op::argmax || r.op == Op::argmin ? 2 : 1;
+}
 
 int64_t product(const Kernel& kernel, const Facts& facts, size_t without, bool reduced) {
   int64_t out = 1;
@@ -91,7 +94,8 @@ void split(const Kernel& kernel, const Facts& facts, Schedule& s) {
   for (size_t k = axis + 1; k < kernel.axes.size(); ++k)
     if (kernel.axes[k].reduced) inside *= std::max<int64_t>(1, facts.extents[k]);
   s.finish = Finish::next_kernel;
-  s.block[axis] = clamp16(kPart / inside);
+  // A power of two: sizes that differ a little share code.
+  s.block[axis] = static_cast<uint16_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(kPart / inside, 1, kPart))));
 }
 
 }  // namespace
@@ -111,16 +115,42 @@ size_t tile_axis(const Kernel& kernel, const Facts& facts, size_t vector_axis, i
   return best;
 }
 
-/// Rows that go through a pipeline together: 4 when two rows and the operands they share leave the L1 (layer_norm 4096: 0.97 of the
-/// copy rate against 0.78), as long as eight rows stay in the L2.
-uint16_t pipeline_rows(const Kernel& kernel, const Facts& facts, size_t axis, const Device& device) {
-  const AxisSet reduced = kernel.reduced_axes(), bit = AxisSet(1u << axis);
-  size_t row = 0, shared = 0;
-  for (const Inst& inst : kernel.values) {
-    if (inst.kind != Kind::load || !(inst.varies & bit)) continue;
-    (inst.varies & ~reduced ? row : shared) += bytes(kernel.operands[inst.operand].type) * static_cast<size_t>(facts.columns);
+/// Two kept axes whose elements lie one after another in memory, the inner one short: lanes run over both as over one.
+struct Joint {
+  size_t outer = kNone, inner = kNone;
+  double cost = 0;
+  int side = 1;  // vectors of a group: together they cover whole indices of the outer axis
+};
+
+bool joins(const Inst& inst, const Facts::Access& access, size_t outer, size_t inner, int64_t extent) {
+  for (Val e : inst.map.extra)
+    if (e != kNoVal) return false;
+  return access.step[inner] == 1 && access.step[outer] == extent;
+}
+
+Joint joint_axes(const Kernel& kernel, const Facts& facts, int width, int cost) {
+  Joint best;
+  for (size_t inner = 0; inner < kernel.axes.size(); ++inner) {
+    const int64_t extent = facts.extents[inner];
+    if (extent < 2 || extent >= 2 * width) continue;
+    int side = static_cast<int>(std::lcm(extent, width) / width);
+    if (side > (cost <= 20 ? 16 : 8)) continue;
+    if (side == 1) side = 2;
+    for (size_t outer = 0; outer < kernel.axes.size(); ++outer) {
+      if (outer == inner || facts.extents[outer] * extent < 4 * width) continue;
+      double total = 0.5;
+      size_t n = 0;
+      for (const Inst& inst : kernel.values) {
+        if (inst.kind != Kind::load && inst.kind != Kind::store) continue;
+        const Facts::Access& access = facts.access[n++];
+        if (!(inst.varies >> outer & 1)) total += 0.1;  // hoisted
+        else if (joins(inst, access, outer, inner, extent)) total += static_cast<double>(bytes(kernel.operands[inst.operand].type)) * width / 40;
+        else total += (inst.kind == Kind::store ? 0.8 : 0.6) * width;
+      }
+      if (best.outer == kNone || total < best.cost) best = {outer, inner, total, side};
+    }
   }
-  return shared && 2 * row + shared > device.l1 * 5 / 6 && 8 * row + shared < device.l2 ? 4 : 1;
+  return best;
 }
 
 Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device) {
@@ -135,24 +165,41 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
     const double cost = cost_along(kernel, facts, k, width);
     if (k + 1 == kernel.axes.size() || cost < best) best = cost, axis = k;
   }
-  s.vector_axis = static_cast<uint8_t>(axis);
   const bool reduces = kernel.has_reductions();
+  Joint joint;
+  if (!reduces && kernel.axes.size() > 1) joint = joint_axes(kernel, facts, width, weight.cost);
+  if (joint.outer != kNone && joint.cost >= best) joint.outer = kNone;
+  if (joint.outer != kNone) axis = joint.outer;
+  s.vector_axis = static_cast<uint8_t>(axis);
   const bool rows = !kernel.axes.empty() && kernel.axes[axis].reduced;
   s.skeleton = !reduces ? Template::cpu_flat : rows ? Template::cpu_rows : Template::cpu_column;
   s.steps = reduces && weight.cost <= 40 ? 4 : weight.cost <= 120 ? 2 : 1;
-  const size_t tile = reduces || kernel.axes.empty() ? kNone : tile_axis(kernel, facts, axis, std::min(width, 16));
+  const size_t tile = reduces || kernel.axes.empty() || joint.outer != kNone ? kNone : tile_axis(kernel, facts, axis, std::min(width, 16));
   if (tile != kNone) width = std::min(width, 16);
+  if (s.skeleton == Template::cpu_column && weight.cost <= 40) {
+    // Wide strips: a column sum of 16 vectors runs at the copy rate, of 4 at half of it. Accumulators must fit the registers.
+    size_t fields = 0;
+    for (const Reduction& r : kernel.reductions) fields += field_count(r) * (bytes(r.accumulate) * static_cast<size_t>(width) + 63) / 64;
+    s.steps = static_cast<uint16_t>(std::bit_floor(std::max<size_t>(1, 16 / std::max<size_t>(1, fields))));
+    while (s.steps > 1 && facts.extents[axis] <= int64_t{s.steps} / 2 * width) s.steps /= 2;
+  }
   if (!kernel.axes.empty()) {
     s.lane[axis] = static_cast<uint16_t>(width);
     if (!rows) s.block[axis] = static_cast<uint16_t>(reduces ? width * s.steps : kChunk);
   } else {
     s.steps = 1;
   }
-  // Stores of a row run beside the reads of the next. Rows share what varies along the row only, when a row of it crowds the L1.
+  if (joint.outer != kNone) {
+    const int64_t extent = facts.extents[joint.inner], indices = int64_t{joint.side} * width / extent;
+    s.steps = static_cast<uint16_t>(joint.side);
+    s.lane[joint.inner] = static_cast<uint16_t>(extent);
+    s.baked = static_cast<uint16_t>(1u << joint.inner);
+    s.block[axis] = static_cast<uint16_t>(std::max<int64_t>(1, kChunk / extent / indices) * indices);
+  }
+  // Stores of a row run beside the reads of the next.
   if (rows && kernel.sweeps.size() > 1 && kernel.sweeps.back().reductions.empty() && !kernel.sweeps.back().stores.empty()) {
     s.ahead = 1;
-    s.rows_in_flight = pipeline_rows(kernel, facts, axis, device);
-    s.steps = weight.cost <= 40 && s.rows_in_flight == 1 ? 4 : 2;
+    s.steps = weight.cost <= 40 ? 4 : 2;
   }
   if (tile != kNone) {
     s.skeleton = Template::cpu_tile;
@@ -165,7 +212,8 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
     if (inst.kind != Kind::load && inst.kind != Kind::store) continue;
     Access access;
     const size_t size = bytes(kernel.operands[inst.operand].type);
-    const bool wide = !kernel.axes.empty() && (inst.varies >> axis & 1) && contiguous(kernel, inst, facts.access[n], axis);
+    const bool wide = joint.outer != kNone ? joins(inst, facts.access[n], axis, joint.inner, facts.extents[joint.inner])
+                      : !kernel.axes.empty() && (inst.varies >> axis & 1) && contiguous(kernel, inst, facts.access[n], axis);
     access.bytes = static_cast<uint8_t>(wide ? std::min<size_t>(64, size * static_cast<size_t>(width)) : size);
     if (wide && (!reduces || s.ahead)) {
       const int most = s.ahead ? kBypassRows : kBypass;
@@ -187,7 +235,7 @@ Launch launch(const Kernel& kernel, const Schedule& s, const Facts& facts) {
   const bool rows = kernel.axes[s.vector_axis].reduced;
   int64_t items = 1, lanes = 1;
   for (size_t k = 0; k < kernel.axes.size(); ++k)
-    if (!kernel.axes[k].reduced && (rows || k != s.vector_axis))
+    if (!kernel.axes[k].reduced && (rows || k != s.vector_axis) && !(s.skeleton == Template::cpu_flat && s.lane[k]))
       items *= s.skeleton == Template::cpu_tile && s.lane[k] ? (facts.extents[k] + s.block[k] - 1) / s.block[k] : facts.extents[k];
   if (!rows) {
     lanes = s.block[s.vector_axis];
@@ -202,8 +250,7 @@ Launch launch(const Kernel& kernel, const Schedule& s, const Facts& facts) {
     out.splits = static_cast<uint32_t>(parts);
     items *= parts;
     size_t fields = 0;
-    for (const Reduction& r : kernel.reductions)
-      fields += r.fold == Fold::welford ? 3 : r.fold == Fold::online || r.op == Op::argmax || r.op == Op::argmin ? 2 : 1;
+    for (const Reduction& r : kernel.reductions) fields += field_count(r);
     out.state_bytes = static_cast<uint64_t>(items) * fields * static_cast<uint64_t>(lanes) * 8;
     out.grid[1] = static_cast<uint32_t>(row_items);
   }

@@ -25,7 +25,7 @@ TEST(CpuFlat, ChainAtEverySizeAndOffset) {
     %b = relu %a
     %c = mul %b, %x
     return %c
-  })", {{"N", 1000}});
+  })");
   for (int64_t n : kSizes)
     for (size_t off : {0, 1}) {
       const auto x = some_floats(n + 1, 1), y = some_floats(n + 1, 2);
@@ -40,7 +40,7 @@ TEST(CpuFlat, ChainAtEverySizeAndOffset) {
     }
 }
 
-/// Graphs that move data, each against the reference at several sizes; the schedule is chosen for the first.
+/// Graphs that move data, each against the reference at several sizes.
 struct Movement {
   const char* text;
   std::vector<std::vector<int64_t>> sizes;  // of N, M
@@ -60,6 +60,11 @@ const Movement kMovements[] = {
      {{2, 70}, {1, 1}, {3, 33}}},
     {"graph @u(%x: f32[6,5]) -> f32[10,3] {\n %t = transpose %x {perm=[1,0]}\n %y = reshape %t {shape=[10,3]}\n return %y\n}", {{0, 0}}},
     {"graph @i(%x: f32[N,M]) -> f32[N,M] {\n %i = iota {shape=[N,M], axis=1, to=f32}\n %y = add %x, %i\n return %y\n}", {{3, 70}, {2, 1}}},
+    {"graph @e(%x: f32[N,M], %b: f32[M], %r: bf16[N,1]) -> f32[N,M] {\n %c = cast %r {to=f32}\n %a = add %x, %b\n %y = mul %a, %c\n return %y\n}",
+     {{1000, 3}, {1000, 8}, {333, 7}, {77, 12}, {100, 16}, {5, 31}, {3, 2}, {40, 1}, {0, 3}}},
+    {"graph @h(%x: u8[N,M,3], %m: f32[3]) -> f32[N,M,3] {\n %f = cast %x {to=f32}\n %y = sub %f, %m\n return %y\n}", {{2, 70}, {1, 1}, {3, 33}, {4, 1000}}},
+    {"graph @j(%x: f32[N,M]) -> f32[N,M] {\n %i = iota {shape=[N,M], axis=1, to=f32}\n %k = iota {shape=[N,M], axis=0, to=f32}\n"
+     " %y = add %x, %i\n %z = mul %y, %k\n return %z\n}", {{100, 5}, {1000, 6}}},
     {"graph @z(%x: f32[]) -> f32[] {\n %y = neg %x\n return %y\n}", {{0, 0}}},
     {"graph @k(%x: f32[N,M], %b: f32[M], %g: bool[N,M]) -> (f16[N,M], f32[N,M]) {\n %a = add %x, %b\n %r = relu %a\n %c = cast %r {to=f16}\n"
      " %s = select %g, %a, %x\n return %c, %s\n}", {{9, 4096}, {3, 17}, {2, 3}, {4000, 3}}},
@@ -68,7 +73,7 @@ const Movement kMovements[] = {
 TEST(CpuFlat, MovementAgreesWithTheReference) {
   for (const Movement& m : kMovements) {
     auto sizes = [](const std::vector<int64_t>& s) { return Sizes{{"N", s[0]}, {"M", s[1]}}; };
-    const Runner runner(m.text, sizes(m.sizes[0]));
+    const Runner runner(m.text);
     for (const auto& s : m.sizes) {
       std::vector<Tensor> inputs;
       for (const Port& port : runner.graph.inputs()) {
@@ -89,7 +94,7 @@ TEST(CpuFlat, StridedAndBackwardOperands) {
   BuildOptions options;
   options.inputs = {Layout{0, false}, Layout{0, false}};
   options.outputs = {Layout{0, false}};
-  Runner run("graph @g(%x: f32[N,M], %y: f32[N,M]) -> f32[N,M] {\n %z = sub %x, %y\n return %z\n}", {{"N", 20}, {"M", 30}}, options);
+  Runner run("graph @g(%x: f32[N,M], %y: f32[N,M]) -> f32[N,M] {\n %z = sub %x, %y\n return %z\n}", options);
   const int64_t n = 5, m = 37;
   const auto x = some_floats(n * m * 8, 1), y = some_floats(n * m * 8, 2);
   std::vector<float> z(n * m * 8, -7);
@@ -103,7 +108,7 @@ TEST(CpuFlat, StridedAndBackwardOperands) {
 }
 
 TEST(CpuFlat, LargeCallsGoAroundTheCacheFromAnyAlignment) {
-  Runner run("graph @g(%x: f32[N], %y: f32[N]) -> (f32[N], f16[N]) {\n %z = add %x, %y\n %h = cast %z {to=f16}\n return %z, %h\n}", {{"N", 1 << 22}});
+  Runner run("graph @g(%x: f32[N], %y: f32[N]) -> (f32[N], f16[N]) {\n %z = add %x, %y\n %h = cast %z {to=f16}\n return %z, %h\n}");
   const int64_t n = (1 << 22) + 13;
   const auto x = some_floats(n + 1, 1), y = some_floats(n + 1, 2);
   std::vector<float> z(n + 32, -7);

@@ -45,7 +45,7 @@ void check(DType type, Form form) {
   if (ops.empty()) return;
   Result<Graph> graph = std::move(b).finish(outputs);
   ASSERT_TRUE(graph) << graph.error().text();
-  const Runner runner(print(*graph), {{"N", 1000}});
+  const Runner runner(print(*graph));
   for (int64_t n : {0, 5, 67, 1003}) {
     std::vector<Tensor> inputs = {sample(type, {n}, 1), sample(type, {n}, 2), sample(type, {n}, 3), sample(DType::boolean, {n}, 4)};
     const Result<std::vector<Tensor>> want = evaluate(*graph, inputs);
@@ -75,7 +75,7 @@ TEST(CpuOps, Casts) {
     for (DType to : kTypes) outputs.push_back(b.cast(x, to));
     Result<Graph> graph = std::move(b).finish(outputs);
     ASSERT_TRUE(graph) << graph.error().text();
-    const Runner runner(print(*graph), {{"N", 1000}});
+    const Runner runner(print(*graph));
     const int64_t n = 4099;
     const std::vector<Tensor> inputs = {sample(from, {n}, 7)};
     const Result<std::vector<Tensor>> want = evaluate(*graph, inputs);

@@ -31,8 +31,8 @@ TEST(CpuRows, LayerNorm) {
     %t = mul %n, %s
     %y = add %t, %b
     return %y
-  })", {{"R", 64}, {"C", 1000}});
-  EXPECT_EQ(run.plan.skeleton, Template::cpu_rows);
+  })");
+  EXPECT_EQ(run.dense({{"R", 64}, {"C", 1000}}).plan.skeleton, Template::cpu_rows);
   for (int64_t c : {1, 7, 16, 17, 63, 64, 65, 1000, 4099}) {
     const int64_t r = 5;
     const auto x = some_floats(r * c, 3), s = some_floats(c, 4), b = some_floats(c, 5);
@@ -51,8 +51,8 @@ TEST(CpuRows, LayerNorm) {
 }
 
 TEST(CpuRows, ColumnSum) {
-  Runner run("graph @g(%x: f32[R,C]) -> f32[C] {\n %y = sum %x {axes=[0]}\n return %y\n}", {{"R", 100}, {"C", 1000}});
-  EXPECT_EQ(run.plan.skeleton, Template::cpu_column);
+  Runner run("graph @g(%x: f32[R,C]) -> f32[C] {\n %y = sum %x {axes=[0]}\n return %y\n}");
+  EXPECT_EQ(run.dense({{"R", 100}, {"C", 1000}}).plan.skeleton, Template::cpu_column);
   for (int64_t c : {1, 7, 16, 17, 63, 64, 65, 1000})
     for (int64_t r : {0, 1, 3, 100}) {
       const auto x = some_floats(r * c, 3);
@@ -61,15 +61,16 @@ TEST(CpuRows, ColumnSum) {
       for (int64_t j = 0; j < c; ++j) {
         float sum = 0;
         for (int64_t i = 0; i < r; ++i) sum += x[i * c + j];
-        ASSERT_EQ(y[j], sum) << r << " " << c << " " << j;
+        if (c == 1) ASSERT_NEAR(y[j], sum, 1e-3);  // one column is one row: another order
+        else ASSERT_EQ(y[j], sum) << r << " " << c << " " << j;
       }
       EXPECT_EQ(y[c], -7);
     }
 }
 
 TEST(CpuRows, FullSumInParts) {
-  Runner run("graph @g(%x: f32[N]) -> f32[] {\n %y = sum %x {axes=[0]}\n return %y\n}", {{"N", 1 << 20}});
-  EXPECT_EQ(run.plan.finish, Finish::next_kernel);
+  Runner run("graph @g(%x: f32[N]) -> f32[] {\n %y = sum %x {axes=[0]}\n return %y\n}");
+  EXPECT_EQ(run.dense({{"N", 1 << 20}}).plan.finish, Finish::next_kernel);
   for (int64_t n : {0, 1, 15, 17, 1000, 100000, 1 << 20}) {
     const auto x = some_floats(n, 3);
     double sum = 0;
@@ -88,7 +89,7 @@ TEST(CpuRows, FullSumInParts) {
 }
 
 TEST(CpuRows, ArgmaxTakesTheFirst) {
-  Runner run("graph @g(%x: f32[R,C]) -> i64[R] {\n %y = argmax %x {axes=[1]}\n return %y\n}", {{"R", 4}, {"C", 100}});
+  Runner run("graph @g(%x: f32[R,C]) -> i64[R] {\n %y = argmax %x {axes=[1]}\n return %y\n}");
   for (int64_t c : {1, 5, 16, 17, 100, 1000}) {
     auto x = some_floats(4 * c, 9);
     for (float& f : x) f = std::round(f);
@@ -147,7 +148,7 @@ TEST(CpuRows, EveryReducerOnEveryTypeAndAxisSet) {
       }
       Result<Graph> graph = std::move(b).finish(outputs);
       ASSERT_TRUE(graph) << graph.error().text();
-      const Runner runner(print(*graph), {{"A", 3}, {"B", 20}, {"C", 70}});
+      const Runner runner(print(*graph));
       for (auto [A, B, C] : {std::array<int64_t, 3>{3, 20, 70}, {1, 1, 1}, {2, 3, 17}, {5, 4, 64}, {1, 33, 129}, {0, 2, 3}}) {
         const std::vector<Tensor> inputs = {sample(type, {A, B, C}, 11), exact_sample(type, {A, B, C}, 12)};
         const Result<std::vector<Tensor>> want = evaluate(*graph, inputs);

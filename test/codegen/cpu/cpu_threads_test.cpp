@@ -86,10 +86,10 @@ TEST(CpuThreads, OneKernelFromManyThreads) {
   const std::string text = "graph @g(%x: f32[N]) -> f32[N] {\n %y = add %x, 1.0\n return %y\n}";
   std::vector<std::thread> callers;
   std::atomic<int> good{0};
-  const Runner shared(text, {{"N", 1000}});
+  const Runner shared(text);
   for (int t = 0; t < 8; ++t)
     callers.emplace_back([&, t] {
-      const Runner own(text, {{"N", 1000}});  // 8 first compilations at once
+      const Runner own(text);  // 8 first compilations at once
       for (int k = 0; k < 50; ++k) {
         const auto n = static_cast<size_t>(100 * t + k);
         std::vector<float> x(n, static_cast<float>(k)), y(n), z(n);
@@ -105,7 +105,7 @@ TEST(CpuThreads, OneKernelFromManyThreads) {
 #if defined(__x86_64__)
 TEST(CpuThreads, TheControlWordStaysAndDenormalsCount) {
   const unsigned before = _mm_getcsr();
-  const Runner run("graph @g(%x: f32[N]) -> (f32[N], f16[N]) {\n %y = mul %x, 0.5\n %h = cast %y {to=f16}\n return %y, %h\n}", {{"N", 1000}});
+  const Runner run("graph @g(%x: f32[N]) -> (f32[N], f16[N]) {\n %y = mul %x, 0.5\n %h = cast %y {to=f16}\n return %y, %h\n}");
   std::vector<float> x(100, 1e-40f), y(100);
   std::vector<uint16_t> h(100);
   run({{x.data()}, {y.data()}, {h.data()}}, {{"N", 100}});
@@ -115,13 +115,14 @@ TEST(CpuThreads, TheControlWordStaysAndDenormalsCount) {
 #endif
 
 TEST(CpuThreads, DamagedObjectsAreErrors) {
-  const Runner run("graph @g(%x: f32[N]) -> f32[N] {\n %y = add %x, 1.0\n return %y\n}", {{"N", 1000}});
-  for (size_t keep : {size_t{0}, size_t{10}, size_t{64}, run.artifact.bytes.size() / 2}) {
-    std::vector<uint8_t> cut(run.artifact.bytes.begin(), run.artifact.bytes.begin() + static_cast<long>(keep));
-    EXPECT_FALSE(load(cut, run.artifact.entry)) << keep;
+  const Runner run("graph @g(%x: f32[N]) -> f32[N] {\n %y = add %x, 1.0\n return %y\n}");
+  const Artifact artifact = run.dense({{"N", 1000}}).artifact;
+  for (size_t keep : {size_t{0}, size_t{10}, size_t{64}, artifact.bytes.size() / 2}) {
+    std::vector<uint8_t> cut(artifact.bytes.begin(), artifact.bytes.begin() + static_cast<long>(keep));
+    EXPECT_FALSE(load(cut, artifact.entry)) << keep;
   }
-  EXPECT_FALSE(load(run.artifact.bytes, "no_such_entry"));
-  EXPECT_TRUE(load(run.artifact.bytes, run.artifact.entry));
+  EXPECT_FALSE(load(artifact.bytes, "no_such_entry"));
+  EXPECT_TRUE(load(artifact.bytes, artifact.entry));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <map>
+#include <mutex>
 
 #include "codegen/cpu/cpu.h"
 #include "lib/ir/convert.h"
@@ -115,15 +117,20 @@ inline std::string difference(const Tensor& got, const Tensor& want) {
   return "";
 }
 
-/// A compiled graph that can be called many times.
+/// A graph that can be called many times; calls that choose equal schedules share code, as in the runtime.
 struct Runner {
+  struct Variant {
+    Schedule plan;
+    Artifact artifact;
+    Code code;
+  };
   Graph graph;
   Kernel kernel;
-  Artifact artifact;
-  Code code;
-  Schedule plan;
+  std::function<void(Schedule&)> tune;
+  mutable std::mutex lock;
+  mutable std::map<std::string, Variant> variants;  // by the schedule's bytes
 
-  Runner(const std::string& text, const Sizes& sizes = {}, BuildOptions options = {}, std::function<void(Schedule&)> tune = {}) {
+  explicit Runner(const std::string& text, BuildOptions options = {}, std::function<void(Schedule&)> change = {}) : tune(change) {
     Result<Graph> parsed = parse(text, "test.fus");
     if (!parsed) { ADD_FAILURE() << parsed.error().text(); return; }
     Result<Graph> lowered = decompose(*parsed);
@@ -132,24 +139,26 @@ struct Runner {
     Result<Kernel> built = build(graph, everything(graph), options);
     if (!built) { ADD_FAILURE() << built.error().text(); return; }
     kernel = *built;
-    make(sizes, tune);
   }
-  explicit Runner(Kernel k, const Sizes& sizes = {}) : kernel(std::move(k)) { make(sizes, {}); }
 
-  void make(const Sizes& sizes, const std::function<void(Schedule&)>& tune) {
-    plan = schedule(kernel, facts(kernel, dense_binding(kernel, sizes)), host());
+  const Variant* variant(const Facts& facts) const {
+    Schedule plan = schedule(kernel, facts, host());
     if (tune) tune(plan);
+    std::lock_guard guard(lock);
+    auto [at, fresh] = variants.try_emplace(bytes(plan));
+    if (!fresh) return &at->second;
     Result<Artifact> compiled = compile(kernel, plan, host());
-    if (!compiled) { ADD_FAILURE() << compiled.error().text() << "\n" << print(kernel); return; }
-    artifact = *compiled;
-    Result<Code> loaded = load(artifact.bytes, artifact.entry, artifact.finish_entry);
-    if (!loaded) { ADD_FAILURE() << loaded.error().text(); return; }
-    code = *loaded;
+    if (!compiled) { ADD_FAILURE() << compiled.error().text() << "\n" << print(kernel); return nullptr; }
+    Result<Code> loaded = load(compiled->bytes, compiled->entry, compiled->finish_entry);
+    if (!loaded) { ADD_FAILURE() << loaded.error().text(); return nullptr; }
+    at->second = {plan, *compiled, *loaded};
+    return &at->second;
   }
+  /// What a dense call with these sizes runs.
+  const Variant& dense(const Sizes& sizes) const { return *variant(facts(kernel, dense_binding(kernel, sizes))); }
 
   /// Inputs, then outputs, in the graph's order.
   void operator()(const std::vector<Buffer>& buffers, const Sizes& sizes = {}) const {
-    ASSERT_TRUE(code.entry);
     Binding binding = dense_binding(kernel, sizes);
     const size_t inputs = buffers.size() - std::count_if(kernel.operands.begin(), kernel.operands.end(), [](auto& o) { return o.output; });
     for (size_t i = 0; i < kernel.operands.size(); ++i) {
@@ -159,13 +168,15 @@ struct Runner {
       if (!buffer.strides.empty()) binding.operands[i].strides = buffer.strides;
     }
     const Facts f = facts(kernel, binding);
-    const Launch call = launch(kernel, plan, f);
+    const Variant* v = variant(f);
+    ASSERT_TRUE(v);
+    const Launch call = launch(kernel, v->plan, f);
     if (call.empty) return;
     std::vector<std::byte> states(call.state_bytes + 64, std::byte{0xcd});
     void* aligned = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(states.data()) + 63) / 64 * 64);
-    const std::vector<std::byte> args = pack(kernel, artifact, binding, f, call, aligned);
-    parallel_for(call.grid[0], call.block, [&](int64_t a, int64_t z) { code.entry(args.data(), a, z); });
-    if (code.finish) parallel_for(call.grid[1], call.block, [&](int64_t a, int64_t z) { code.finish(args.data(), a, z); });
+    const std::vector<std::byte> args = pack(kernel, v->artifact, binding, f, call, aligned);
+    parallel_for(call.grid[0], call.block, [&](int64_t a, int64_t z) { v->code.entry(args.data(), a, z); });
+    if (v->code.finish) parallel_for(call.grid[1], call.block, [&](int64_t a, int64_t z) { v->code.finish(args.data(), a, z); });
   }
 };
 
