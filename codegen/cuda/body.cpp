@@ -87,7 +87,7 @@ std::string Body::offset(Val access, const std::string& e) const {
     const std::vector<unsigned> axes = view.space(reduced);
     std::optional<Dim> unit;  // step of the linear number, while the access walks like it
     Dim walked = 1;
-    bool linear = !axes.empty();
+    bool linear = !axes.empty() && w_.schedule.skeleton != Template::transpose;
     for (size_t i = axes.size(); i-- > 0 && linear;) {
       const Dim& extent = kernel.axes[axes[i]].extent;
       const std::optional<Dim> s = step(kernel, inst, axes[i]);
@@ -166,6 +166,29 @@ void Body::fetch(Val load, const std::string& words) {
     line("}");
   }
   indent_ -= 2;
+  line("}");
+}
+
+void Body::fetch_along(Val load, unsigned axis, const std::string& words) {
+  const Inst& inst = w_.inst(load);
+  const size_t size = bytes(w_.operand(load).type);
+  const std::string p = w_.args.field(Slot::pointer, w_.view.access_of[load]) + " + (" + offset(load, "") + ")";
+  const std::optional<Dim> s = step(w_.kernel(), inst, axis);
+  const std::string each = !s        ? " + e * " + w_.args.field(Slot::step, w_.view.access_of[load], axis)
+                           : s->is(1) ? " + e"
+                                      : " + e * " + w_.args.dim(*s);
+  const bool whole = w_.access(load).bytes > size || (s && s->is(1));
+  const bool streamed = policy_ && w_.access(load).streamed;
+  if (streamed) w_.streamed = true;
+  if (whole) {
+    line("if (n == " + dec(16 / size) + ") {");
+    line("  fetch<" + dec(w_.access(load).bytes) + ", " + (streamed ? "true" : "false") + ">(" + words + ", " + p + ", policy);");
+    line("} else {");
+  } else {
+    line("{");
+  }
+  line("  _Pragma(\"unroll\") for (int e = 0; e < " + dec(16 / size) + "; ++e)");
+  line("    if (e < n) fetch_one<" + dec(size) + ">(" + words + ", e, " + p + each + ");");
   line("}");
 }
 

@@ -56,6 +56,8 @@ class Body {
   void fetch(Val load, const std::string& words);
   /// What a fetch or store of `access` reads besides its data: extras and guard.
   static std::vector<Val> inputs_of_map(const Inst& inst);
+  /// Emits the fetch of 16 bytes of a staged load along `axis`, `n` valid elements.
+  void fetch_along(Val load, unsigned axis, const std::string& words);
   void store(Val store);
 
   /// Expression of a value: of element e inside a loop over e, else only for scalars.

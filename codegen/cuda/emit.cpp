@@ -63,6 +63,8 @@ class Emitter {
   std::string row_members();
   std::string row_stage(size_t stage, std::string* results);
   std::string row_at(bool reduced);
+  std::string decompose(const std::vector<unsigned>& axes, const std::set<unsigned>& wanted);
+  std::string tiles();
   void passes();
   void held();
   void finishes();
@@ -164,14 +166,20 @@ std::string Emitter::row_at(bool reduced) {
   const std::vector<unsigned> axes = view_.space(reduced);
   const std::string x = reduced ? "e" : "r";
   const std::set<unsigned>& wanted = reduced ? w_.element_indices : w_.row_indices;
-  std::string out = "    t." + x + " = " + x + ";\n";
-  size_t outermost = 0;  // no axis further out is wanted
+  const std::string out = "    t." + x + " = " + x + ";\n";
   std::vector<unsigned> real;
   for (unsigned axis : axes)
     if (!k_.axes[axis].extent.is(1)) real.push_back(axis);
+  const std::string indices = decompose(real, wanted);
+  return indices.empty() ? out : out + "    " + w_.index_type() + " q = " + x + ";\n" + indices;
+}
+
+// From the linear number q over `real` axes, outermost first, the wanted indices.
+std::string Emitter::decompose(const std::vector<unsigned>& real, const std::set<unsigned>& wanted) {
+  std::string out;
+  size_t outermost = 0;  // no axis further out is wanted
   while (outermost < real.size() && !wanted.count(real[outermost])) ++outermost;
   if (outermost == real.size()) return out;
-  out += "    " + w_.index_type() + " q = " + x + ";\n";
   for (size_t i = real.size(); i-- > outermost;) {
     const unsigned axis = real[i];
     const Dim& extent = k_.axes[axis].extent;
@@ -205,6 +213,7 @@ void Emitter::passes() {
     load.have_policy();
     for (Val v : list) {
       members += "  " + w_.words_type(v) + " l" + n(v) + ";\n";
+      if (w_.access(v).staged) continue;  // from the tile
       load.need(Body::inputs_of_map(k_.values[v]));
       load.fetch(v, "raw.l" + n(v));
       load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
@@ -288,6 +297,43 @@ void Emitter::held() {
   function("store(const Args& a, const At& t, int n, const Keep& keep, const Late& late, const Row& row)", store.take());
 }
 
+// What transpose.cuh asks for: tiles over (i, j), operands that are staged, indices without a linear number.
+std::string Emitter::tiles() {
+  const unsigned j = s_.vector_axis, i = static_cast<unsigned>(tile_axis(s_));
+  w_.row_indices.insert(i), w_.row_indices.insert(j);
+  const size_t T = s_.block[j];
+  size_t count = 0, offset = 0;
+  for (Val v : view_.accesses) {
+    if (k_.values[v].kind != Kind::load || !w_.access(v).staged) continue;
+    const std::string p = n(count++);
+    const size_t size = bytes(k_.operands[k_.values[v].operand].type);
+    structs_ += "template <> struct StageOf<" + p + "> { static constexpr int Size = " + n(size) + ", Offset = " + n(offset) + "; };\n";
+    offset += stage_bytes(T, size);
+    functions_ += "  D Words<" + n(size * w_.V) + ">& staged(Int<" + p + ">, Raw<0>& raw) { return raw.l" + n(v) + "; }\n";
+    Body stage = body(4);
+    stage.have_policy();
+    stage.fetch_along(v, i, "w");
+    function("stage(Int<" + p + ">, const Args& a, const At& t, int n, u64 policy, Words<16>& w)", stage.take());
+  }
+  std::string outer = w_.args.dim(1);
+  Dim product = 1;
+  std::vector<unsigned> others;
+  for (unsigned axis = 0; axis < k_.axes.size(); ++axis)
+    if (axis != i && axis != j && !k_.axes[axis].extent.is(1)) others.push_back(axis), product = product * k_.axes[axis].extent;
+  auto extent = [&](unsigned axis) {
+    const Dim& d = k_.axes[axis].extent;
+    return d.is_constant() ? w_.args.dim(d) : w_.args.field(Slot::extent, axis);
+  };
+  std::string product_text;
+  for (unsigned axis : others) product_text += (product_text.empty() ? "" : " * ") + extent(axis);
+  functions_ += "  D Ix outer(const Args& a) { return " + (product_text.empty() ? "1" : product_text) + "; }\n";
+  functions_ += "  D Ix extent_i(const Args& a) { return " + extent(i) + "; }\n  D Ix extent_j(const Args& a) { return " + extent(j) + "; }\n";
+  functions_ += "  D void place(At& t, Ix i, Ix j) { t.i" + n(i) + " = i; t.i" + n(j) + " = j; }\n";
+  for (unsigned axis : others) w_.row_indices.insert(axis);
+  function("outer_at(const Args& a, Ix q, At& t)", decompose(others, w_.row_indices));
+  return "  static constexpr int Staged = " + n(count) + ", TileBytes = " + n(offset) + ";\n  template <int P> using Stage = StageOf<P>;\n";
+}
+
 void Emitter::finishes() {
   function("row(const Args& a, const At& t, int n, Row& row)", row_stage(0, nullptr));
   for (size_t s = 0; s < folds_; ++s) {
@@ -322,7 +368,8 @@ std::string Emitter::entry() const {
       return "column<K, " + n(s_.lanes_per_row) + ", " + n(s_.threads / s_.lanes_per_row) + ", " + in_flight + ", " +
              (s_.finish == Finish::last_block ? "true" : "false") + ">(a);";
     case Template::split: return "split<K, " + threads + ", " + in_flight + ">(a);";
-    case Template::transpose: case Template::ring: case Template::scan: case Template::cpu_flat: case Template::cpu_rows:
+    case Template::transpose: return "transpose<K, " + threads + ", " + n(s_.block[s_.vector_axis]) + ">(a);";
+    case Template::ring: case Template::scan: case Template::cpu_flat: case Template::cpu_rows:
     case Template::cpu_column: case Template::cpu_tile: break;
   }
   return "static_assert(false, \"no such skeleton\");";
@@ -337,7 +384,8 @@ std::vector<std::string> Emitter::skeletons() const {
       return {"rows_shared.cuh"};
     case Template::column: return {"column.cuh"};
     case Template::split: return {"each_vector.cuh", "split.cuh"};
-    case Template::transpose: case Template::ring: case Template::scan: case Template::cpu_flat: case Template::cpu_rows:
+    case Template::transpose: return {"transpose.cuh"};
+    case Template::ring: case Template::scan: case Template::cpu_flat: case Template::cpu_rows:
     case Template::cpu_column: case Template::cpu_tile: break;
   }
   return {};
@@ -346,6 +394,7 @@ std::vector<std::string> Emitter::skeletons() const {
 Code Emitter::code() {
   if (held_) held();
   else passes();
+  const std::string tile_members = s_.skeleton == Template::transpose ? tiles() : "";
   finishes();
   stores();
 
@@ -381,7 +430,7 @@ Code Emitter::code() {
   for (Val v : view_.accesses)
     pointers.push_back((k_.values[v].kind == Kind::load ? "const " : "") + bits_type(k_.operands[k_.values[v].operand].type) + "* ");
   k += "  struct Args {\n" + w_.args.members(pointers) + "  };\n" + at + "  struct Row {\n" + row_members() + "  };\n";
-  k += "  template <int S> using Raw = RawOf<S>;\n  template <int S> using Acc = AccOf<S>;\n" + number;
+  k += "  template <int S> using Raw = RawOf<S>;\n  template <int S> using Acc = AccOf<S>;\n" + number + tile_members;
   k += "  D void row_at(const Args& a, Ix r, At& t) {\n" + row_at_text + "  }\n";
   k += "  D void element_at(const Args& a, Ix e, At& t) {\n" + element_at_text + "  }\n";
   k += functions_ + "};\n";
@@ -398,7 +447,8 @@ Code Emitter::code() {
   out.text = text("prelude.cuh") + text("cells.cuh") + text("casts.cuh") + (narrow ? text("narrow.cuh") : "") +
              (folds_ ? text("reduce.cuh") : "");
   for (const std::string& name : skeletons()) out.text += text(name);
-  out.text += formulas + "template <int S> struct RawOf;\ntemplate <int S> struct AccOf;\n" + structs_ + k;
+  out.text += formulas + "template <int S> struct RawOf;\ntemplate <int S> struct AccOf;\n" +
+              (s_.skeleton == Template::transpose ? "template <int P> struct StageOf;\n" : "") + structs_ + k;
   out.text += "extern \"C\" __global__ void __launch_bounds__(" + n(s_.threads) + ", " + n(s_.min_blocks) + ") fusec_kernel(const __grid_constant__ K::Args a) {\n  " +
               entry() + "\n}\n";
   return out;

@@ -158,6 +158,75 @@ void pointwise(Scene& c) {
   c.s.min_blocks = blocks_for(c.s.threads, registers);
 }
 
+/// Loads that are contiguous along another axis than the vector axis are staged through shared memory, when both axes are long
+/// enough for tiles. False: none is.
+bool transpose(Scene& c) {
+  Schedule& s = c.s;
+  const unsigned j = s.vector_axis;
+  if (c.kernel.axes.size() < 2 || c.facts.extents[j] < 16) return false;
+  auto fits = [&](Val v, unsigned axis) {
+    const Inst& inst = c.kernel.values[v];
+    if (inst.kind != Kind::load || inst.map.guard != kNoVal || !c.view.wide(v) || walks(c.kernel, inst, j)) return false;
+    for (Val x : inst.map.extra)
+      if (x != kNoVal) return false;
+    return walks(c.kernel, inst, axis);
+  };
+  double most = 0;
+  unsigned best = j;
+  size_t smallest = 8, largest = 1;
+  for (unsigned i = 0; i < c.kernel.axes.size(); ++i) {
+    if (i == j || c.facts.extents[i] < 16) continue;
+    double weight = 0;
+    for (Val v : c.view.accesses)
+      if (fits(v, i)) weight += double(c.size(v));
+    if (weight > most) most = weight, best = i;
+  }
+  if (best == j) return false;
+  std::vector<size_t> staged;
+  for (size_t n = 0; n < c.view.accesses.size(); ++n) {
+    const Val v = c.view.accesses[n];
+    if (fits(v, best)) staged.push_back(n);
+    if (fits(v, best) || c.view.wide(v)) smallest = std::min(smallest, c.size(v)), largest = std::max(largest, c.size(v));
+  }
+  // Both sides of a tile are at least 128 contiguous bytes; wide types take smaller tiles, or registers run out.
+  size_t T = largest == 8 ? 32 : smallest == 1 && largest <= 2 ? 128 : 64;
+  size_t bytes = 0;
+  for (size_t n : staged) bytes += stage_bytes(T, c.size(c.view.accesses[n]));
+  while (bytes > 40 * 1024 && staged.size() > 1) bytes -= stage_bytes(T, c.size(c.view.accesses[staged.back()])), staged.pop_back();
+  // Vectors along j end where the axis ends: a short one is masked.
+  size_t widest_store = 1;
+  for (Val v : c.view.accesses)
+    if (c.kernel.values[v].kind == Kind::store) widest_store = std::max(widest_store, c.size(v));
+  c.V = unsigned(std::min<size_t>({16 / widest_store, 16, 32 / largest}));
+  s.lane[j] = uint16_t(c.V);
+  s.edges = c.facts.extents[j] % c.V ? Edges::tail : Edges::full;
+  s.access.clear();
+  choose_pieces(c);
+  for (size_t n : staged) {
+    Access& a = s.access[n];
+    const int64_t size = int64_t(c.size(c.view.accesses[n]));
+    const Facts::Access& f = c.facts.access[n];
+    int64_t piece = f.step[best] == 1 ? 16 : size;
+    auto aligned = [&](int64_t p) {
+      for (unsigned k = 0; k < c.kernel.axes.size(); ++k)
+        if (k != best && c.facts.extents[k] > 1 && f.step[k] * size % p) return false;
+      return f.align % p == 0;
+    };
+    while (piece > size && !aligned(piece)) piece /= 2;
+    a.bytes = uint8_t(piece);
+    a.staged = 1;
+    a.streamed = piece >= 4;
+  }
+  s.skeleton = Template::transpose;
+  s.threads = 256;
+  s.block[j] = s.block[best] = uint16_t(T);
+  int64_t words = 0;
+  for (size_t n = 0; n < c.view.accesses.size(); ++n)
+    if (c.kernel.values[c.view.accesses[n]].kind == Kind::load) words += int64_t(T * T * c.size(c.view.accesses[n])) / 4 / s.threads;
+  s.min_blocks = std::min<uint16_t>(blocks_for(s.threads, 30 + words + c.V * 2 + (c.heavy > 8 ? 14 : 0)), 6);
+  return true;
+}
+
 /// One element value that every later one can be computed from without a streamed load, and that is smaller than those loads:
 /// after x + residual rounded to bf16, the sum is kept, not its operands.
 std::vector<Val> choose_cut(const Scene& c) {
@@ -342,7 +411,9 @@ Schedule plan(const Kernel& kernel, const Facts& facts, const Device& device) {
   choose_vector(c);
   choose_pieces(c);
   measure(c);
-  if (!c.reduces) pointwise(c);
+  if (!c.reduces) {
+    if (!transpose(c)) pointwise(c);
+  }
   else if (c.column) column(c);
   else if (!split(c)) rows(c);
   return c.s;
@@ -418,7 +489,13 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
       out.state_bytes = uint64_t(blocks * splits) * state;
       break;
     }
-    case Template::transpose: case Template::ring: case Template::scan: case Template::cpu_flat: case Template::cpu_rows:
+    case Template::transpose: {
+      const size_t i = size_t(tile_axis(s)), j = s.vector_axis, T = s.block[j];
+      const int64_t area = facts.extents[i] * facts.extents[j];
+      blocks = (area ? facts.rows / area : 0) * ceil_div(facts.extents[i], int64_t(T)) * ceil_div(facts.extents[j], int64_t(T));
+      break;
+    }
+    case Template::ring: case Template::scan: case Template::cpu_flat: case Template::cpu_rows:
     case Template::cpu_column: case Template::cpu_tile: break;
   }
   splits = std::min<int64_t>(splits, 65535);

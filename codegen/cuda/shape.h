@@ -46,6 +46,17 @@ std::optional<Dim> step(const Kernel& kernel, const Inst& access, unsigned axis)
 /// Type in which a value of the cut is kept: a load as it is stored; a value that is rounded to its narrow type is exact in it.
 DType kept_type(const Kernel& kernel, Val v);
 
+/// Transpose: the axis that staged operands are contiguous along, and bytes of shared memory of one staged operand.
+inline int tile_axis(const Schedule& s) {
+  for (int k = 0; k < int(kMaxAxes); ++k)
+    if (k != s.vector_axis && s.block[k]) return k;
+  return -1;
+}
+inline size_t stage_bytes(size_t tile, size_t size) {
+  const size_t per_unit = size < 4 ? 4 / size : 1, unit = size == 8 ? 8 : 4;
+  return (tile * (tile / per_unit + 1) * unit + 15) / 16 * 16;
+}
+
 /// Calls `f` with every value that `inst` reads: arguments, extras, guard.
 template <class F> void each_operand(const Inst& inst, F f) {
   for (Val v : inst.args) f(v);

@@ -69,10 +69,7 @@ TEST(CudaFuzz, GroupsOfRandomGraphs) {
       Result<Kernel> kernel = build(*graph, s.group);
       if (!kernel) continue;  // the planner's own affair
       s.kernel = *kernel;
-      bool formulas = true;
-      for (const Inst& inst : kernel->values)
-        if (inst.kind == Kind::compute && info(inst.op).form == Form::formula) formulas &= formula_known(inst.op, compute_type(inst.type));
-      if (!formulas) continue;
+      if (!formulas_known(*kernel)) continue;
       std::vector<Tensor> inputs;
       for (const Port& port : graph->inputs()) {
         std::vector<int64_t> extents;

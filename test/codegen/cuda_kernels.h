@@ -5,6 +5,7 @@
 
 #include "codegen/cuda/cuda.h"
 #include "lib/ir/decompose.h"
+#include "lib/ir/formula.h"
 #include "lib/kernel/kernel.h"
 #include "lib/kernel/merge_sweeps.h"
 
@@ -32,6 +33,13 @@ inline Kernel kernel_of(const std::string& text, const BuildOptions& options = {
   Result<Kernel> kernel = build(*primitive, everything(*primitive), options);
   EXPECT_TRUE(kernel) << (kernel ? "" : kernel.error().text());
   return kernel ? *kernel : Kernel{};
+}
+
+/// While formulas are still being written, some have no steps yet.
+inline bool formulas_known(const Kernel& kernel) {
+  for (const Inst& inst : kernel.values)
+    if (inst.kind == Kind::compute && info(inst.op).form == Form::formula && !formula(inst.op, compute_type(inst.type))) return false;
+  return true;
 }
 
 struct Named {

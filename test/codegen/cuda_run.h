@@ -7,7 +7,6 @@
 #include <functional>
 
 #include "codegen/magic.h"
-#include "lib/ir/formula.h"
 #include "test/codegen/cuda_kernels.h"
 #include "test/simt/simt.h"
 
@@ -29,9 +28,6 @@ struct Ran {
   Schedule schedule;
   std::string text, trouble;               // trouble: "" when all went well
 };
-
-/// While formulas are still being written, some have no steps yet.
-inline bool formula_known(Op op, DType type) { return formula(op, type) != nullptr; }
 
 inline int64_t value_of(const Dim& dim, const Sizes& sizes) { return *dim.value(sizes); }
 

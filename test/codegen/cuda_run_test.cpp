@@ -147,6 +147,19 @@ const Case kCases[] = {
        %t = transpose %b {perm=[1,0]}
        %y = add %a, %t
        return %y })", shapes({{1, 1}, {33, 31}, {64, 100}, {130, 65}})},
+    {"transpose_bf16", R"(graph @g(%a: bf16[3,N,C], %b: f32[C]) -> f16[3,C,N] {
+       %s = mul %a, %a
+       %t = transpose %s {perm=[0,2,1]}
+       %y = cast %t {to=f16}
+       return %y })", shapes({{33, 31}, {64, 64}, {130, 65}})},
+    {"transpose_u8", R"(graph @g(%a: u8[N,C], %b: u8[C,N]) -> u8[C,N] {
+       %t = transpose %a {perm=[1,0]}
+       %y = xor %t, %b
+       return %y })", shapes({{33, 31}, {128, 256}, {130, 65}})},
+    {"transpose_f64", R"(graph @g(%a: f64[N,C], %b: bool[N,C]) -> f64[C,N] {
+       %z = select %b, %a, 0.0
+       %y = transpose %z {perm=[1,0]}
+       return %y })", shapes({{33, 31}, {64, 64}, {70, 65}})},
     {"row_sum", "graph @g(%x: f32[N,C]) -> f32[N] { %y = sum %x {axes=[1]}\n return %y }",
      shapes({{1, 1}, {3, 31}, {5, 32}, {7, 33}, {5, 1000}, {2, 4099}, {300, 8}, {3, 0}}), 1e-4},
     {"row_max_bf16", "graph @g(%x: bf16[N,C]) -> bf16[N] { %y = reduce_max %x {axes=[1]}\n return %y }",
@@ -225,7 +238,9 @@ void paired(Schedule& s) {
 }
 void shared(Schedule& s) { on_chip(s, Keep::shared, 1); }
 void cluster(Schedule& s) { on_chip(s, Keep::cluster, 4); }
-void masked(Schedule& s) { s.block[s.vector_axis] = 0; }
+void masked(Schedule& s) {
+  if (s.skeleton == Template::rows) s.block[s.vector_axis] = 0;
+}
 void none(Schedule&) {}
 const Variant kVariants[] = {{"wide", wide}, {"looped", looped}, {"paired", paired}, {"shared", shared}, {"cluster", cluster}, {"masked", masked}, {"two_blocks", none, 2}};
 

@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "lib/fusion/fuse.h"
-#include "lib/ir/formula.h"
 #include "test/codegen/cuda_kernels.h"
 
 namespace fusec {
@@ -31,10 +30,7 @@ TEST(CudaWorkloads, CompileWithoutSpills) {
     for (const Group& group : plan->groups) {
       Result<Kernel> kernel = build(*primitive, group);
       ASSERT_TRUE(kernel) << kernel.error().text();
-      bool known = true;  // formulas whose steps are still to come
-      for (const Inst& inst : kernel->values)
-        if (inst.kind == Kind::compute && info(inst.op).form == Form::formula) known &= formula(inst.op, compute_type(inst.type)) != nullptr;
-      if (!known) {
+      if (!formulas_known(*kernel)) {
         printf("%-36s waits for a formula\n", file.stem().c_str());
         continue;
       }
