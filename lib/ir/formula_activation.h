@@ -28,7 +28,7 @@ Negative<F> exp_of_cubic(F a) {
   const F v = a * fma(a * a, K::cubic, K::linear_short + K::linear_tail);
   const F sum = fma(v, -K::log2e, offset);
   const F n = sum - offset;
-  const F h = from_bits<F>(bits(a) & (I(-1) << K::cube_bits));
+  const F h = from_bits<F>((bits(a) + (I(1) << (K::cube_bits - 1))) & (I(-1) << K::cube_bits));
   const F l = a - h;
   const F square = h * h;
   const F cubes = fma(a, a + h, square);  // (a³ - h³) / l
