@@ -74,8 +74,10 @@ void choose_vector(Scene& c) {
     const Inst& inst = c.kernel.values[v];
     if (!(inst.varies >> c.s.vector_axis & 1)) continue;
     const int64_t size = int64_t(c.size(v));
+    // A store of row values comes once a row: it takes what the loads give it.
+    if (inst.kind == Kind::store && c.reduces && !(inst.varies & c.kernel.reduced_axes())) continue;
     least = std::min(least, size);
-    most = std::min<int64_t>(most, inst.kind == Kind::store ? 16 / size : 32 / size);
+    most = std::min<int64_t>(most, inst.kind == Kind::store || c.column ? 16 / size : 32 / size);
   }
   int64_t V = std::clamp<int64_t>(std::min(most, 16 / least), 1, 16);
   // More live values than registers: 30 operands of 16 bytes each do not fit.
@@ -287,7 +289,7 @@ void rows(Scene& c) {
   for (Val v : cut) {
     words += ceil_div(int64_t(bytes(kept_type(c.kernel, v))) * (c.view.wide(v) ? c.V : 1), 4);
   }
-  for (Val v : c.view.accesses)
+  for (Val v : c.view.needed(cut, [&](Val v) { return c.view.level(v) != Level::element; }))
     if (c.kernel.values[v].kind == Kind::load) raw += ceil_div(int64_t(c.size(v)) * (c.view.wide(v) ? c.V : 1), 4);
   const int64_t kept = std::max<int64_t>(1, words), held = std::max(kept, raw);
 
@@ -296,8 +298,10 @@ void rows(Scene& c) {
   if (vectors <= 32) lanes = pow2_ceil(vectors);                    // several rows a warp
   else if (steps(32) * held <= (c.V == 1 ? 34 : 24)) lanes = 32;    // a warp a row: shuffles only
   else {
+    // Four vectors of 16 bytes a lane: more lanes of fewer vectors wait longer at barriers (layer_norm f32 4096 by 1024 lanes of
+    // one vector ran at 0.74 of the copy rate, by 256 or 512 lanes at 1.00).
     for (int64_t l : {64, 128, 256, 512})
-      if (!lanes && steps(l) * held <= (l == 512 ? 16 : 8)) lanes = l;
+      if (!lanes && steps(l) * held <= 16) lanes = l;
     // More than 32 elements a lane do not fit beside what exp needs (bf16 [65536]: 392 bytes of spills).
     if (!lanes && steps(1024) * held <= 32 && steps(1024) * c.V <= 32) lanes = 1024;
   }
