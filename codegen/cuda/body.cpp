@@ -14,7 +14,17 @@ std::string var(Val v) { return "v" + dec(v); }
 
 std::string Writer::index(unsigned axis) {
   (kernel().axes[axis].reduced ? element_indices : row_indices).insert(axis);
-  return "t.i" + dec(axis);
+  return (view.flat ? "te.i" : "t.i") + dec(axis);
+}
+
+std::string Writer::valid() const {
+  if (schedule.edges == Edges::full || V == 1) return "";
+  return windows() ? "e < n && t.e + e >= 0" : "e < n";
+}
+
+std::string Writer::whole() const {
+  if (schedule.edges == Edges::full || V == 1) return "";
+  return "n == " + dec(V) + (windows() ? " && t.e >= 0" : "");
 }
 
 bool Writer::scattered(Val a) const {
@@ -27,6 +37,10 @@ bool Writer::scattered(Val a) const {
 bool Writer::contiguous(Val a) const {
   if (!view.wide(a) || scattered(a)) return false;
   // Pieces wider than an element are only chosen where the step is 1; a single element is its own neighbour.
+  if (view.flat) {
+    const std::optional<Dim> unit = view.linear(inst(a), false);
+    return unit && unit->is(1);
+  }
   if (V == 1 || access(a).bytes > bytes(operand(a).type)) return true;
   const std::optional<Dim> s = step(kernel(), inst(a), view.vector_axis);
   return s && s->is(1);
@@ -42,6 +56,8 @@ void Body::open_loop() {
   if (loop_) return;
   line("_Pragma(\"unroll\") for (int e = 0; e < " + dec(w_.V) + "; ++e) {");
   loop_ = true;
+  // Indices along the axes differ between the elements of a flat vector.
+  if (w_.view.flat) line("At te; row_at(a, t.r + e, te);");
 }
 
 void Body::close_loop() {
@@ -84,23 +100,14 @@ std::string Body::offset(Val access, const std::string& e) const {
     return factor.is(1) ? index : index + " * " + w_.args.dim(factor);
   };
   for (bool reduced : {false, true}) {
-    const std::vector<unsigned> axes = view.space(reduced);
-    std::optional<Dim> unit;  // step of the linear number, while the access walks like it
-    Dim walked = 1;
-    bool linear = !axes.empty() && w_.schedule.skeleton != Template::transpose;
-    for (size_t i = axes.size(); i-- > 0 && linear;) {
-      const Dim& extent = kernel.axes[axes[i]].extent;
-      const std::optional<Dim> s = step(kernel, inst, axes[i]);
-      if (extent.is(1)) continue;
-      if (!s) linear = false;
-      else if (!unit) unit = s, walked = *s * extent;
-      else if (*s == walked) walked = walked * extent;
-      else linear = false;
-    }
-    if (linear && unit) {
-      if (!unit->is(0)) term(times(w_.number(reduced), *unit));
+    const std::optional<Dim> unit = w_.schedule.skeleton == Template::transpose ? std::nullopt : view.linear(inst, reduced);
+    if (unit) {
+      if (unit->is(0)) continue;
+      term(times(w_.number(reduced), *unit));
+      if (view.flat && !e.empty()) term(times(e, *unit));
       continue;
     }
+    const std::vector<unsigned> axes = view.space(reduced);
     for (unsigned axis : axes) {
       if (kernel.axes[axis].extent.is(1)) continue;
       const std::optional<Dim> s = step(kernel, inst, axis);
@@ -109,7 +116,7 @@ std::string Body::offset(Val access, const std::string& e) const {
       term(s ? times(index, *s) : index + " * " + w_.args.field(Slot::step, view.access_of[access], axis));
     }
   }
-  if (!e.empty() && view.wide(access)) {
+  if (!e.empty() && view.wide(access) && !view.flat) {
     const std::optional<Dim> s = step(kernel, inst, view.vector_axis);
     if (!s) term(e + " * " + w_.args.field(Slot::step, view.access_of[access], view.vector_axis));
     else if (!s->is(0)) term(times(e, *s));
@@ -129,7 +136,8 @@ void Body::fetch(Val load, const std::string& words) {
   const size_t size = bytes(w_.operand(load).type);
   const std::string p = w_.args.field(Slot::pointer, w_.view.access_of[load]);
   const bool wide = w_.view.wide(load), each = wide && (w_.scattered(load) || !w_.contiguous(load));
-  const bool tail = wide && w_.schedule.edges != Edges::full && w_.V > 1;
+  const std::string valid = w_.valid();
+  const bool tail = wide && !valid.empty();
   const bool streamed = policy_ && !each && w_.access(load).streamed;
   const Val guard = inst.map.guard;
   const std::string ones = "fetch_one<" + dec(size) + ">(" + words + ", ";
@@ -151,13 +159,13 @@ void Body::fetch(Val load, const std::string& words) {
   line(open + "{");
   indent_ += 2;
   if (!each) {
-    line("if (n == " + dec(w_.V) + ") {");
+    line("if (" + w_.whole() + ") {");
     line("  " + pieces);
     line("} else {");
     indent_ += 2;
   }
   open_loop();
-  std::string condition = tail ? "e < n" : "";
+  std::string condition = tail ? valid : "";
   if (guard != kNoVal && w_.view.wide(guard)) condition += (condition.empty() ? "" : " && ") + at(guard);
   line((condition.empty() ? "" : "if (" + condition + ") ") + ones + "e, " + p + " + (" + offset(load, "e") + "));");
   close_loop();
@@ -227,7 +235,8 @@ void Body::store(Val store) {
     return;
   }
   const bool each = w_.scattered(store) || !w_.contiguous(store);
-  const bool tail = w_.schedule.edges != Edges::full && w_.V > 1;
+  const std::string valid = w_.valid();
+  const bool tail = !valid.empty();
   const std::string pieces = "put<" + dec(std::min<size_t>(w_.access(store).bytes, size * w_.V)) + ">(" + p + " + (" +
                              offset(store, "") + "), " + words + ");";
   if (!each && !tail) {
@@ -237,13 +246,13 @@ void Body::store(Val store) {
   line(open + "{");
   indent_ += 2;
   if (!each) {
-    line("if (n == " + dec(w_.V) + ") {");
+    line("if (" + w_.whole() + ") {");
     line("  " + pieces);
     line("} else {");
     indent_ += 2;
   }
   open_loop();
-  std::string condition = tail ? "e < n" : "";
+  std::string condition = tail ? valid : "";
   if (guard != kNoVal && w_.view.wide(guard)) condition += (condition.empty() ? "" : " && ") + at(guard);
   line((condition.empty() ? "" : "if (" + condition + ") ") + one + offset(store, "e") + "), " + words + ", e);");
   close_loop();
@@ -337,7 +346,7 @@ void Body::value(Val v) {
       for (unsigned axis = 0; axis < w_.kernel().axes.size(); ++axis) {
         const Dim& factor = inst.map.at[0].factor[axis];
         if (factor.is(0) || w_.kernel().axes[axis].extent.is(1)) continue;
-        const std::string at = wide && axis == w_.view.vector_axis ? "(i64)(" + w_.index(axis) + " + e)" : "(i64)" + w_.index(axis);
+        const std::string at = wide && !w_.view.flat && axis == w_.view.vector_axis ? "(i64)(" + w_.index(axis) + " + e)" : "(i64)" + w_.index(axis);
         sum += " + " + (factor.is(1) ? at : at + " * " + w_.args.dim(factor, 8));
       }
       define(v, sum);

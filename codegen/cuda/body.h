@@ -38,6 +38,11 @@ struct Writer {
   /// Does each element of the vector need its own address or its own guard?
   bool scattered(Val access) const;
   std::string words_type(Val access) const;
+  /// Conditions that element e of a lane's vector exists, and that all of them do; "" when they always hold. Elements end at `n`;
+  /// with aligned windows a row also begins inside its first vector.
+  std::string valid() const;
+  std::string whole() const;
+  bool windows() const { return schedule.edges == Edges::window && !view.flat; }
 };
 
 class Body {

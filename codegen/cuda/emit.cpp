@@ -32,6 +32,7 @@ class Emitter {
  public:
   Emitter(const Kernel& kernel, const Schedule& schedule)
       : k_(kernel), s_(schedule), view_(kernel, schedule.vector_axis), w_(view_, schedule) {
+    view_.flat = s_.skeleton == Template::pointwise && s_.edges == Edges::window;
     w_.V = std::max<unsigned>(1, kernel.axes.empty() ? 1 : schedule.lane[schedule.vector_axis]);
     held_ = s_.skeleton == Template::rows && s_.keep != Keep::reload;
     column_ = k_.has_reductions() && !(k_.reduced_axes() >> s_.vector_axis & 1);
@@ -411,9 +412,13 @@ Code Emitter::code() {
   std::string k = "struct K {\n  typedef " + ix + " Ix;\n";
   k += "  static constexpr int V = " + n(w_.V) + ", Folds = " + n(folds_) + ", AccBytes = " + n(state) + ";\n";
   k += std::string("  static constexpr bool Full = ") + (s_.edges == Edges::full || w_.V == 1 ? "true" : "false") +
-       ", Exact = " + (s_.block[s_.vector_axis] ? "true" : "false") + ", Stores = " + (view_.element_stores().empty() ? "false" : "true") + ";\n";
+       ", Exact = " + (s_.block[s_.vector_axis] ? "true" : "false") + ", Stores = " + (view_.element_stores().empty() ? "false" : "true") +
+       ", Windows = " + (w_.windows() ? "true" : "false") + ";\n";
   std::string number = "  D Ix rows(const Args& a) { return " + product(false) + "; }\n";
   number += "  D Ix columns(const Args& a) { return " + product(true) + "; }\n";
+  // Aligned windows: a row's vectors begin at a multiple of V of the whole, not at the row's own beginning.
+  number += "  D Ix skew(const Args& a, const At& t) { return " +
+            (w_.windows() ? "(Ix)((u32)t.r * (u32)columns(a) & " + n(w_.V - 1) + "u)" : std::string("0")) + "; }\n";
   number += "  D u64 policy(const Args& a) { return " + (w_.streamed ? "make_policy(" + w_.args.field(Slot::policy) + ")" : std::string("0")) + "; }\n";
   if (split) {
     number += "  D u32 splits(const Args& a) { return " + w_.args.field(Slot::splits) + "; }\n";

@@ -67,6 +67,14 @@ unsigned choose_vector_axis(const Kernel& kernel, const Facts& facts) {
 
 int64_t vector_extent(const Scene& c) { return c.kernel.axes.empty() ? 1 : c.facts.extents[c.s.vector_axis]; }
 
+/// Bytes of the widest element that a lane's vector moves.
+int64_t widest_size(const Scene& c) {
+  int64_t size = 1;
+  for (Val v : c.view.accesses)
+    if (c.kernel.values[v].varies >> c.s.vector_axis & 1) size = std::max(size, int64_t(c.size(v)));
+  return size;
+}
+
 /// Elements of a lane's vector: 16 bytes of the widest store, at most 32 of the widest load.
 void choose_vector(Scene& c) {
   int64_t most = 16, least = 16;
@@ -94,8 +102,14 @@ void choose_vector(Scene& c) {
   c.s.edges = Edges::full;
   if (extent % V) {
     // Vectors never cross the end of a run: either there is one run, with a short last vector, or V divides the run.
+    int64_t dividing = V;
+    while (extent % dividing) dividing /= 2;
+    // Or they are aligned within the whole: a row of odd length begins and ends inside a vector (held rows), or a vector runs on
+    // into the next row (pointwise).
+    const bool windows = dividing * widest_size(c) < 8 && (c.reduces ? !c.column && others == 1 && extent >= 16 * V : c.facts.rows >= 16 * V);
     if (single && extent > V) c.s.edges = Edges::tail;
-    else while (V > 1 && extent % V) V /= 2;
+    else if (windows) c.s.edges = Edges::window, c.view.flat = !c.reduces;
+    else V = dividing;
   }
   c.V = unsigned(V);
   if (!c.kernel.axes.empty()) c.s.lane[c.s.vector_axis] = uint16_t(V);
@@ -112,12 +126,20 @@ void choose_pieces(Scene& c) {
     int64_t piece = size;
     const bool computed = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; });
     const bool guarded = inst.map.guard != kNoVal && c.view.wide(inst.map.guard);
-    if (c.view.wide(v) && !computed && !guarded && c.facts.access[i].step[axis] == 1) {
+    const Facts::Access& f = c.facts.access[i];
+    const bool neighbours = c.view.flat ? c.view.linear(inst, false) == Dim(1) : f.step[axis] == 1;
+    if (c.view.wide(v) && !computed && !guarded && neighbours) {
       piece = std::min<int64_t>(16, size * c.V);
       auto fits = [&](int64_t p) {
-        if (c.facts.access[i].align % p) return false;
+        if (f.align % p) return false;
+        if (c.view.flat) return true;
+        // Windows move against the rows: a row's start is a multiple of V when rows follow each other without gaps.
+        int64_t row = c.s.edges == Edges::window ? c.facts.columns : 0;
+        const std::vector<unsigned> kept = c.view.space(false);
+        std::vector<int64_t> against(c.kernel.axes.size(), 0);
+        for (size_t n = kept.size(); n-- > 0;) against[kept[n]] = row, row *= c.facts.extents[kept[n]];
         for (unsigned k = 0; k < c.kernel.axes.size(); ++k)
-          if (k != axis && c.facts.extents[k] > 1 && c.facts.access[i].step[k] * size % p) return false;
+          if (k != axis && c.facts.extents[k] > 1 && (f.step[k] - against[k]) * size % p) return false;
         return true;
       };
       while (piece > size && !fits(piece)) piece /= 2;
@@ -168,7 +190,7 @@ bool transpose(Scene& c) {
   if (c.kernel.axes.size() < 2 || c.facts.extents[j] < 16) return false;
   auto fits = [&](Val v, unsigned axis) {
     const Inst& inst = c.kernel.values[v];
-    if (inst.kind != Kind::load || inst.map.guard != kNoVal || !c.view.wide(v) || walks(c.kernel, inst, j)) return false;
+    if (inst.kind != Kind::load || inst.map.guard != kNoVal || !(inst.varies >> j & 1) || walks(c.kernel, inst, j)) return false;
     for (Val x : inst.map.extra)
       if (x != kNoVal) return false;
     return walks(c.kernel, inst, axis);
@@ -188,7 +210,7 @@ bool transpose(Scene& c) {
   for (size_t n = 0; n < c.view.accesses.size(); ++n) {
     const Val v = c.view.accesses[n];
     if (fits(v, best)) staged.push_back(n);
-    if (fits(v, best) || c.view.wide(v)) smallest = std::min(smallest, c.size(v)), largest = std::max(largest, c.size(v));
+    if (c.kernel.values[v].varies >> j & 1) smallest = std::min(smallest, c.size(v)), largest = std::max(largest, c.size(v));
   }
   // Both sides of a tile are at least 128 contiguous bytes; wide types take smaller tiles, or registers run out.
   size_t T = largest == 8 ? 32 : smallest == 1 && largest <= 2 ? 128 : 64;
@@ -201,6 +223,7 @@ bool transpose(Scene& c) {
     if (c.kernel.values[v].kind == Kind::store) widest_store = std::max(widest_store, c.size(v));
   c.V = unsigned(std::min<size_t>({16 / widest_store, 16, 32 / largest}));
   s.lane[j] = uint16_t(c.V);
+  c.view.flat = false;
   s.edges = c.facts.extents[j] % c.V ? Edges::tail : Edges::full;
   s.access.clear();
   choose_pieces(c);
@@ -283,7 +306,7 @@ void rows(Scene& c) {
   Schedule& s = c.s;
   s.skeleton = Template::rows;
   const int64_t columns = c.facts.columns, rows = std::max<int64_t>(1, c.facts.rows);
-  const int64_t vectors = std::max<int64_t>(1, ceil_div(columns, c.V));
+  const int64_t vectors = std::max<int64_t>(1, ceil_div(columns + (s.edges == Edges::window ? c.V - 1 : 0), c.V));
   const std::vector<Val> cut = choose_cut(c);
   int64_t words = 0, raw = 0;
   for (Val v : cut) {
@@ -296,7 +319,7 @@ void rows(Scene& c) {
   auto steps = [&](int64_t lanes) { return ceil_div(vectors, lanes); };
   int64_t lanes = 0;
   if (vectors <= 32) lanes = pow2_ceil(vectors);                    // several rows a warp
-  else if (steps(32) * held <= (c.V == 1 ? 34 : 24)) lanes = 32;    // a warp a row: shuffles only
+  else if (steps(32) * held <= 24) lanes = 32;    // a warp a row: shuffles only
   else {
     // Four vectors of 16 bytes a lane: more lanes of fewer vectors wait longer at barriers (layer_norm f32 4096 by 1024 lanes of
     // one vector ran at 0.74 of the copy rate, by 256 or 512 lanes at 1.00).
@@ -326,7 +349,7 @@ void rows(Scene& c) {
   s.lanes_per_row = uint16_t(lanes);
   s.steps = uint16_t(steps(lanes));
   s.threads = uint16_t(std::max<int64_t>(128, lanes));
-  if (s.steps * lanes * c.V == columns) s.block[s.vector_axis] = uint16_t(std::min<int64_t>(columns, 65535));  // exactly one block
+  if (s.steps * lanes * c.V == columns && s.edges != Edges::window) s.block[s.vector_axis] = uint16_t(std::min<int64_t>(columns, 65535));  // exactly one block
   // Parameters of the columns (scale, bias) are asked for before the reductions where they fit beside the row.
   int64_t late = 0;
   std::vector<size_t> early;
@@ -474,7 +497,8 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
     case Template::rows:
       blocks = s.keep == Keep::registers ? ceil_div(facts.rows, s.threads / s.lanes_per_row) : facts.rows;
       if (s.keep == Keep::shared || s.keep == Keep::cluster) {
-        const int64_t cluster = std::max<int>(1, s.cluster), part = ceil_div(ceil_div(facts.columns, V), cluster);
+        const int64_t cluster = std::max<int>(1, s.cluster), vectors = ceil_div(facts.columns + (s.edges == Edges::window ? V - 1 : 0), V);
+        const int64_t part = ceil_div(vectors, cluster);
         out.cluster = uint32_t(cluster);
         out.shared = uint32_t(ceil_div(part, s.threads) * s.threads * kept_bytes(kernel, s));
         blocks = std::min<int64_t>(blocks, kMost / cluster) * cluster;

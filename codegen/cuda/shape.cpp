@@ -66,6 +66,22 @@ std::optional<Dim> step(const Kernel& kernel, const Inst& access, unsigned axis)
   return Dim(0);
 }
 
+std::optional<Dim> View::linear(const Inst& access, bool reduced) const {
+  const std::vector<unsigned> axes = space(reduced);
+  std::optional<Dim> unit;
+  Dim walked = 1;
+  for (size_t i = axes.size(); i-- > 0;) {
+    const Dim& extent = kernel.axes[axes[i]].extent;
+    if (extent.is(1)) continue;
+    const std::optional<Dim> s = step(kernel, access, axes[i]);
+    if (!s) return std::nullopt;
+    if (!unit) unit = s, walked = *s * extent;
+    else if (*s == walked) walked = walked * extent;
+    else return std::nullopt;
+  }
+  return unit ? *unit : Dim(0);
+}
+
 DType kept_type(const Kernel& kernel, Val v) {
   const Inst& inst = kernel.values[v];
   if (inst.kind == Kind::load) return kernel.operands[inst.operand].type;

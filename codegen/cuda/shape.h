@@ -20,11 +20,18 @@ struct View {
   std::vector<uint32_t> access_of;  // value → number of its load or store; ~0u for others
   std::vector<Val> accesses;        // number → value
   std::vector<uint16_t> stages;
+  bool flat = false;                // pointwise: a lane's vector runs on across the ends of the vector axis
 
   explicit View(const Kernel& kernel, unsigned vector_axis = 0);
 
   Level level(Val v) const;
-  bool wide(Val v) const { return kernel.values[v].kind != Kind::constant && (kernel.values[v].varies >> vector_axis & 1); }
+  /// Does it differ between the elements of a lane's vector?
+  bool wide(Val v) const {
+    const Inst& inst = kernel.values[v];
+    return inst.kind != Kind::constant && (flat ? inst.varies != 0 : inst.varies >> vector_axis & 1);
+  }
+  /// Step of an access per step of the linear number of a space, when it walks all of the space's axes as that number does.
+  std::optional<Dim> linear(const Inst& access, bool reduced) const;
   /// Axes of the kept or reduced space, outermost first, the vector axis last where it belongs to the space.
   std::vector<unsigned> space(bool reduced) const;
   /// Everything `targets` need, ascending; walks args, guards and extras. Values for which `stop` holds are left out; what only a

@@ -131,7 +131,8 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout) {
 
 void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
   const Kernel& kernel = w.kernel();
-  const bool many = layout.lanes > 1, tail = w.schedule.edges != Edges::full && w.V > 1;
+  const std::string valid = w.valid();
+  const bool many = layout.lanes > 1, tail = !valid.empty();
   const std::string x = many ? "[e]" : "";
   body.close_loop();
   for (uint16_t j : kernel.sweeps[sweep].reductions) {
@@ -144,7 +145,7 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
     if (r.fold == Fold::op && is_arg(r.op)) {
       body.open_loop();
       const std::string value = body.at(r.inputs[0]), index = body.at(r.inputs[1]);
-      body.line(std::string(tail && !many ? "if (e < n && " : "if (") + beats(r) + "(" + value + ", (i64)" + index + ", " + q + ", " + i + ")) { " + q + " = " + value +
+      body.line(std::string(tail && !many ? "if (" + valid + " && " : "if (") + beats(r) + "(" + value + ", (i64)" + index + ", " + q + ", " + i + ")) { " + q + " = " + value +
                 "; " + i + " = " + index + "; }");
       body.close_loop();
       continue;
@@ -175,20 +176,20 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
     body.line(t + " " + f + "[" + V + "];");
     body.open_loop();
     const std::string zero = r.fold == Fold::op ? zero_of(r) : r.fold == Fold::online ? "lowest<" + t + ">()" : "(" + t + ")0";
-    body.line(f + "[e] = " + (tail ? "e < n ? " + value + " : " + zero : value) + ";");
+    body.line(f + "[e] = " + (tail ? valid + " ? " + value + " : " + zero : value) + ";");
     body.close_loop();
     if (r.fold == Fold::op) {
       body.line(q + " = " + reducer(r.op).function + "(" + q + ", " + reducer(r.op).tree + "(" + f + "));");
     } else if (r.fold == Fold::online) {
       body.line("{");
       body.line("  const " + t + " top = greatest(" + m + ", tree_max(" + f + "));");
-      body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) " + f + "[e] = " + (tail ? "e >= n ? (" + t + ")0 : " : "") + f +
+      body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) " + f + "[e] = " + (tail ? "!(" + valid + ") ? (" + t + ")0 : " : "") + f +
                 "[e] == top ? (" + t + ")1 : " + exp + "(" + f + "[e] - top);");
       body.line("  " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + exp + "(" + m + " - top)) + tree_add(" + f + ");");
       body.line("  " + m + " = top;");
       body.line("}");
     } else {
-      const std::string count = tail ? "(" + t + ")n" : "(" + t + ")" + V;
+      const std::string count = !tail ? "(" + t + ")" + V : w.windows() ? "(" + t + ")(n - (t.e < 0 ? (int)-t.e : 0))" : "(" + t + ")n";
       body.line("{");
       body.line("  AccOf<" + n(sweep) + "> o;");
       body.line("  o.zero();");
@@ -196,7 +197,7 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
       body.line("  o.m" + id + " = tree_add(" + f + ") / " + count + ";");
       body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) {");
       body.line("    const " + t + " d = " + f + "[e] - o.m" + id + ";");
-      body.line("    " + f + "[e] = " + (tail ? "e < n ? d * d : (" + t + ")0;" : "d * d;"));
+      body.line("    " + f + "[e] = " + (tail ? valid + " ? d * d : (" + t + ")0;" : "d * d;"));
       body.line("  }");
       body.line("  o.s" + id + " = tree_add(" + f + ");");
       // merge() would touch the other reductions of the sweep too: they are at their identities, but online's is not free.

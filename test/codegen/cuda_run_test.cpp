@@ -139,6 +139,10 @@ const Case kCases[] = {
     {"pad", R"(graph @g(%x: f32[N,C]) -> f32[N+3,C+5] {
        %y = pad %x {low=[1,2], high=[2,3], value=1.5}
        return %y })", shapes({{1, 1}, {7, 31}, {33, 59}})},
+    {"odd_rows", R"(graph @g(%x: bf16[N,C], %b: bf16[C], %r: bf16[N,1]) -> bf16[N,C] {
+       %s = add %x, %b
+       %y = mul %s, %r
+       return %y })", shapes({{5, 31}, {33, 333}, {7, 1001}})},
     {"reverse_slice", R"(graph @g(%x: i32[40,N]) -> i32[20,N] {
        %r = reverse %x {axes=[1]}
        %y = slice %r {start=[0,0], stop=[40,N], step=[2,1]}
@@ -187,6 +191,11 @@ const Case kCases[] = {
        %y = sub %x, %m
        return %y })", shapes({{1, 1}, {31, 33}, {100, 64}}), 1e-4},
     {"softmax", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = softmax %x {axes=[1]}\n return %y }", shapes({{1, 1}, {3, 31}, {5, 32}, {2, 1000}, {2, 4096}}), 1e-5},
+    {"softmax_odd", "graph @g(%x: bf16[N,C]) -> bf16[N,C] { %y = softmax %x {axes=[1]}\n return %y }", shapes({{5, 129}, {7, 333}, {3, 1001}, {3, 4099}}), 1e-2},
+    {"layer_norm_odd", R"(graph @g(%x: f32[2,N,C], %g: f32[C], %b: f32[C]) -> f32[2,N,C] {
+       %y = layer_norm %x, %g, %b {axes=[2], eps=1e-5}
+       return %y })", shapes({{5, 129}, {2, 1001}, {3, 2049}}), 1e-3},
+    {"argmax_odd", "graph @g(%x: bf16[N,C]) -> i64[N] { %y = argmax %x {axes=[1], to=i64}\n return %y }", shapes({{3, 333}, {4, 1001}})},
     {"softmax_f16", "graph @g(%x: f16[N,C]) -> f16[N,C] { %y = softmax %x {axes=[1]}\n return %y }", shapes({{3, 31}, {9, 64}, {2, 1024}}), 1e-3},
     {"column_softmax", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = softmax %x {axes=[0]}\n return %y }", shapes({{1, 1}, {31, 33}, {100, 64}}), 1e-5},
     {"logsumexp", "graph @g(%x: f32[N,C]) -> f32[N] { %y = logsumexp %x {axes=[1]}\n return %y }", shapes({{3, 31}, {2, 1000}, {1, 40000}, {3, 0}}), 1e-5},

@@ -7,11 +7,12 @@ template <int S, class K, int Lanes, int Steps, int Threads> struct Held {
   static __device__ __forceinline__ void sweep(const typename K::Args& a, typename K::At& t, int lane, Ix columns,
                                                typename K::Keep (&keep)[Steps], typename K::Row& row, char* scratch, int& turn) {
     if constexpr (S < K::Folds) {
+      const Ix skew = K::skew(a, t);
       typename K::template Acc<S> acc;
       acc.zero();
 #pragma unroll
       for (int s = 0; s < Steps; ++s) {
-        const Ix e = (Ix)(s * Lanes + lane) * K::V, left = columns - e;
+        const Ix e = (Ix)(s * Lanes + lane) * K::V - skew, left = columns - e;
         if (K::Exact || left > 0) {
           K::element_at(a, e, t);
           if constexpr (S > 0) K::hide(a, keep[s]);
@@ -39,6 +40,7 @@ template <class K, int Lanes, int Steps, int Threads> D void rows_held(const typ
     const bool live = kRows == 1 || own < rows;
     typename K::At t{};
     K::row_at(a, live ? own : rows - 1, t);
+    const Ix skew = K::skew(a, t);
     typename K::Keep keep[Steps];
     typename K::Late late[Steps];
     typename K::Row row;
@@ -47,7 +49,7 @@ template <class K, int Lanes, int Steps, int Threads> D void rows_held(const typ
       typename K::template Raw<0> raw[Steps];
 #pragma unroll
       for (int s = 0; s < Steps; ++s) {
-        const Ix e = (Ix)(s * Lanes + lane) * K::V, left = columns - e;
+        const Ix e = (Ix)(s * Lanes + lane) * K::V - skew, left = columns - e;
         if (K::Exact || left > 0) {
           K::element_at(a, e, t);
           K::load(Int<0>(), a, t, K::Full || left >= K::V ? K::V : (int)left, policy, row, raw[s]);
@@ -55,7 +57,7 @@ template <class K, int Lanes, int Steps, int Threads> D void rows_held(const typ
       }
 #pragma unroll
       for (int s = 0; s < Steps; ++s) {
-        const Ix e = (Ix)(s * Lanes + lane) * K::V, left = columns - e;
+        const Ix e = (Ix)(s * Lanes + lane) * K::V - skew, left = columns - e;
         if (K::Exact || left > 0) {
           K::element_at(a, e, t);
           K::early(a, t, K::Full || left >= K::V ? K::V : (int)left, row, late[s]);
@@ -67,7 +69,7 @@ template <class K, int Lanes, int Steps, int Threads> D void rows_held(const typ
     if constexpr (K::Stores) {
 #pragma unroll
       for (int s = 0; s < Steps; ++s) {
-        const Ix e = (Ix)(s * Lanes + lane) * K::V, left = columns - e;
+        const Ix e = (Ix)(s * Lanes + lane) * K::V - skew, left = columns - e;
         if ((K::Exact || left > 0) && live) {
           K::element_at(a, e, t);
           if constexpr (K::Folds > 0) K::hide(a, keep[s]);

@@ -6,7 +6,7 @@ template <int S, class K, int Threads, int U> struct Looped {
     if constexpr (S < K::Folds) {
       typename K::template Acc<S> acc;
       acc.zero();
-      each_vector<S, K, Threads, U>(a, t, 0, columns, policy, row, [&](const typename K::At& at, int n, const typename K::template Raw<S>& raw) {
+      each_vector<S, K, Threads, U>(a, t, -K::skew(a, t), columns, policy, row, [&](const typename K::At& at, int n, const typename K::template Raw<S>& raw) {
         K::fold(Int<S>(), a, at, n, raw, row, acc);
       });
       merge_lanes<Threads, Threads>(acc, scratch, turn);
@@ -29,7 +29,7 @@ template <class K, int Threads, int U> D void rows_looped(const typename K::Args
     K::row(a, t, K::V, row);
     Looped<0, K, Threads, U>::sweep(a, t, columns, policy, row, scratch, turn);
     if constexpr (K::Stores) {
-      each_vector<K::Folds, K, Threads, U>(a, t, 0, columns, policy, row,
+      each_vector<K::Folds, K, Threads, U>(a, t, -K::skew(a, t), columns, policy, row,
                                            [&](const typename K::At& at, int n, const typename K::template Raw<K::Folds>& raw) {
                                              K::store(a, at, n, raw, row);
                                            });

@@ -107,14 +107,14 @@ template <class K, int Threads, int U, int Cluster> D void rows_shared(const typ
   const Ix rows = K::rows(a), columns = K::columns(a);
   const u32 rank = Cluster > 1 ? cluster_rank() : 0;
   // Parts of a row are whole vectors, so that a vector never has two owners.
-  const Ix part = ((columns + K::V - 1) / K::V + (Cluster - 1)) / Cluster * K::V, begin = part * (Ix)rank;
-  const Ix end = begin + part < columns ? begin + part : columns;
+  const Ix part = ((columns + (K::Windows ? 2 : 1) * (K::V - 1)) / K::V + (Cluster - 1)) / Cluster * K::V;
   typename K::Keep* kept = (typename K::Keep*)dynamic + threadIdx.x;
   for (Ix r = blockIdx.x / Cluster; r < rows; r += gridDim.x / Cluster) {
     typename K::At t{};
     typename K::Row row;
     K::row_at(a, r, t);
     K::row(a, t, K::V, row);
+    const Ix begin = part * (Ix)rank - K::skew(a, t), end = begin + part < columns ? begin + part : columns;
     Shared<0, K, Threads, U, Cluster>::sweep(a, t, begin, end, policy, kept, row, scratch, meet, turn);
     if constexpr (K::Stores) {
       constexpr Ix kStep = (Ix)Threads * K::V;

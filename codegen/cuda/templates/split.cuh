@@ -8,13 +8,13 @@ template <class K, int Threads, int U> D void split(const typename K::Args& a) {
   const u64 policy = K::policy(a);
   const Ix rows = K::rows(a), columns = K::columns(a);
   // Parts are whole vectors, so that a vector never has two owners.
-  const Ix vectors = (columns + K::V - 1) / K::V, part = (vectors + (Ix)gridDim.y - 1) / (Ix)gridDim.y * K::V;
+  const Ix vectors = (columns + (K::Windows ? 2 : 1) * (K::V - 1)) / K::V, part = (vectors + (Ix)gridDim.y - 1) / (Ix)gridDim.y * K::V;
   for (Ix r = blockIdx.x; r < rows; r += gridDim.x) {
     typename K::At t{};
     typename K::Row row;
     K::row_at(a, r, t);
     K::row(a, t, K::V, row);
-    const Ix begin = part * (Ix)blockIdx.y, end = begin + part < columns ? begin + part : columns;
+    const Ix begin = part * (Ix)blockIdx.y - K::skew(a, t), end = begin + part < columns ? begin + part : columns;
     Acc acc;
     acc.zero();
     each_vector<0, K, Threads, U>(a, t, begin, end, policy, row, [&](const typename K::At& at, int n, const typename K::template Raw<0>& raw) {
