@@ -21,6 +21,7 @@ struct How {
   cuda::Device device = cuda::device(90);
   std::function<void(Schedule&)> change;   // a schedule that the sizes would not choose
   uint32_t most_blocks = 0;                // a smaller grid than launch() asks for: 0 = as asked
+  std::function<void(std::string&)> edit;  // plants a fault in the text
 };
 
 struct Ran {
@@ -138,7 +139,8 @@ inline Ran run(const Subject& s, const Sizes& sizes, const std::vector<Tensor>& 
   out.text = code.text;
   const Launch launch = cuda::launch(s.kernel, out.schedule, f, how.device);
   if (!launch.empty) {
-    simt::Kernel kernel = library.load(code.text);
+    if (how.edit) how.edit(out.text);
+    simt::Kernel kernel = library.load(out.text);
     if (!kernel.ok()) {
       out.trouble = kernel.error();
       return out;
