@@ -1,7 +1,7 @@
 #pragma once
 // x^y: 2^(y log2 |x|), the sign from an odd y. f32 does it in doubles; f64 carries the logarithm as a sum of two doubles, since
 // y log2 |x| reaches 1074 and its absolute error becomes a relative one. Integers multiply and square, wrapping.
-// Special cases as C's pow (ISO C, annex F.10.4.4).
+// Exponents 1 and 2 round correctly. Special cases as C's pow (ISO C, annex F.10.4.4).
 
 #include "lib/ir/formula_log.h"
 
@@ -80,6 +80,8 @@ F pow_float(F x, F y) {
   F magnitude = a;
   if constexpr (sizeof(Scalar<F>) == 4) magnitude = power_magnitude_f32(a, y, is_one);
   else magnitude = power_magnitude_f64(a, y, is_one);
+  // Correctly rounded where it is cheap, so that pow(x, 2) may become x * x (lib/passes/identities.cpp).
+  magnitude = select(y == 1, a, select(y == 2, a * a, magnitude));
   const F half = y * 0.5;
   const auto fractional = trunc(y) != y;
   const auto odd = trunc(half) != half;  // for an integral y

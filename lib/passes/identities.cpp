@@ -147,8 +147,7 @@ const std::vector<RewriteRule>& identities() {
 
       {"pow-one",            node(Op::pow, {x, 1}),   x,                        exact},
       {"pow-zero",           node(Op::pow, {x, 0}),   1,                        exact},
-      {"pow-two",            node(Op::pow, {x, 2}),   x * x,                    integers},
-      {"pow-two-fast",       node(Op::pow, {x, 2}),   x * x,                    fast},
+      {"pow-two",            node(Op::pow, {x, 2}),   x * x,                    exact},
       {"pow-half-fast",      node(Op::pow, {x, 0.5}), apply(Op::sqrt, x),       fast},
       {"pow-minus-one-fast", node(Op::pow, {x, -1}),  apply(Op::reciprocal, x), fast},
       {"log-exp-fast",       apply(Op::log, apply(Op::exp, x)),   x,            fast},
