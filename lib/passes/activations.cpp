@@ -23,7 +23,6 @@ bool tanh_constants(const Match& m) { return near(m.c(), 0.79788456080286536) &&
 
 Pattern sigmoid(Pattern p) { return apply(Op::sigmoid, std::move(p)); }
 Pattern exp(Pattern p) { return apply(Op::exp, std::move(p)); }
-Pattern pow(Pattern p, int n) { return node(Op::pow, {std::move(p), n}); }
 
 /// x / 2 * inner, in the three ways to set the brackets.
 void add_halves(std::vector<RewriteRule>& rules, const std::string& base, const Pattern& inner, Op op, bool (*when)(const Match&)) {
@@ -35,16 +34,12 @@ void add_halves(std::vector<RewriteRule>& rules, const std::string& base, const 
 void add_gelus(std::vector<RewriteRule>& rules) {
   add_halves(rules, "gelu-mul", apply(Op::erf, x * c) + 1, Op::gelu, root_half);
   add_halves(rules, "gelu-div", apply(Op::erf, x / c) + 1, Op::gelu, root_two);
-  const std::pair<const char*, Pattern> cubes[] = {{"pow", pow(x, 3)}, {"mul", (x * x) * x}};
+  const std::pair<const char*, Pattern> cubes[] = {{"pow", node(Op::pow, {x, 3})}, {"mul", (x * x) * x}};
   for (const auto& [spelling, cube] : cubes)
     add_halves(rules, std::string("gelu-tanh-") + spelling, apply(Op::tanh, (cube * d + x) * c) + 1, Op::gelu_tanh, tanh_constants);
-  const std::pair<const char*, Pattern> squares[] = {{"pow-square", pow(x, 2)}, {"square", x * x}};
-  for (const auto& [spelling, square] : squares) {
-    const Pattern bracket = square * d + 1;
-    const std::string base = std::string("gelu-tanh-") + spelling;
-    add_halves(rules, base + "-outer", apply(Op::tanh, (x * bracket) * c) + 1, Op::gelu_tanh, tanh_constants);
-    add_halves(rules, base + "-inner", apply(Op::tanh, (x * c) * bracket) + 1, Op::gelu_tanh, tanh_constants);
-  }
+  const Pattern bracket = (x * x) * d + 1;
+  add_halves(rules, "gelu-tanh-outer", apply(Op::tanh, (x * bracket) * c) + 1, Op::gelu_tanh, tanh_constants);
+  add_halves(rules, "gelu-tanh-inner", apply(Op::tanh, (x * c) * bracket) + 1, Op::gelu_tanh, tanh_constants);
 }
 
 std::vector<RewriteRule> table() {

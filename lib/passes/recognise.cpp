@@ -103,12 +103,10 @@ Maybe logsumexp(const Graph& g, const Node& n) {
   return std::nullopt;
 }
 
-/// y as a square: what is squared.
+/// y as a square (simplify has made pow(x, 2) one): what is squared.
 std::optional<NodeId> squared(const Graph& g, NodeId y) {
   const Node& n = g.node(y);
-  if (n.op == Op::mul && n.args[0] == n.args[1]) return n.args[0];
-  if (n.op != Op::pow || !g.is_scalar_constant(n.args[1]) || element(*g.node(n.args[1]).attrs->value, 0) != 2) return std::nullopt;
-  return n.args[0];
+  return n.op == Op::mul && n.args[0] == n.args[1] ? std::optional(n.args[0]) : std::nullopt;
 }
 
 /// The number that people would write for a constant: 1e-05, not its f32 neighbour 9.999999747378752e-06.

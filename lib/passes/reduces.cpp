@@ -93,8 +93,11 @@ class Sweep {
     const Shape& shape = b_.type(x).shape;
     for (int64_t axis : node.attrs->axes)
       if (!shape[size_t(axis)].is(1)) return std::nullopt;
-    if (node.op == Op::sum && is_float(node.type.dtype)) return std::nullopt;
-    return fires() ? std::optional(reshape(x, node.type.shape)) : std::nullopt;
+    if (!fires()) return std::nullopt;
+    const Value value = reshape(x, node.type.shape);
+    // A float sum starts at 0.0, and -0.0 + 0.0 is 0.0.
+    if (node.op != Op::sum || !is_float(node.type.dtype)) return value;
+    return b_.add(Op::add, {value, b_.scalar(node.type.dtype, 0)});
   }
 
   /// The outer one's axes, counted in the inner one's operand, and both together.

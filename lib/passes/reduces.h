@@ -8,7 +8,7 @@ namespace fusec {
 /// Takes    a verified graph; composites are left alone.
 /// Returns  an equal graph, bit for bit, in which
 ///            min of min, max of max, any of any, all of all, and sums and products of integers are one reduction;
-///            a reduction over axes of extent one is a reshape (not a float sum: its start value decides about -0.0);
+///            a reduction over axes of extent one is a reshape, and for a float sum the addition of its start value 0.0 (to -0.0);
 ///            a reduction of a transpose reduces below it; min, max, any and all do not read what a broadcast repeats;
 ///            a reduction that is there with its axes kept and without is one, and a reshape;
 ///            not a reduction's order: float sums and products over several elements stay as they are.

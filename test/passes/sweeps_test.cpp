@@ -81,6 +81,15 @@ TEST(Sweeps, WrittenOutInStrictMode) {
     %s: f32[R,1] = sqrt %a
     %y: f32[R,4096] = div %d, %s
     return %y)"), (Plan{1, 3, 2}));
+  EXPECT_EQ(plan_of("%x: f32[R,768]) -> f32[R,768]", R"(
+    %m: f32[R,1] = mean %x {axes=[1], keep=true}
+    %d: f32[R,768] = sub %x, %m
+    %q: f32[R,768] = pow %d, 2.0
+    %v: f32[R,1] = mean %q {axes=[1], keep=true}
+    %a: f32[R,1] = add %v, 1e-5
+    %s: f32[R,1] = sqrt %a
+    %y: f32[R,768] = div %d, %s
+    return %y)"), (Plan{1, 3, 2}));
   // The addends of bf16 are rounded: three sweeps they are.
   EXPECT_EQ(plan_of("%x: bf16[R,C]) -> bf16[R,C]", R"(
     %m: bf16[R,1] = reduce_max %x {axes=[1], keep=true}
