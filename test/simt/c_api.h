@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define SIMT_API_VERSION 2
+#define SIMT_API_VERSION 1
 
 typedef enum {
   SIMT_OK = 0,
@@ -78,7 +78,7 @@ SIMT_EXPORT void simt_unload(simt_kernel* kernel);
 SIMT_EXPORT void simt_free_text(char* text);
 
 /* Global memory. allocate: 256-byte aligned, red zones around, filled with 0xff; add: the caller's own memory, which must outlive its use.
-   unwritten: reading a byte that no kernel wrote is a fault. */
+   Ranges that overlap count as one. unwritten: reading a byte that no kernel wrote is a fault. */
 SIMT_EXPORT simt_memory* simt_memory_new(void);
 SIMT_EXPORT void simt_memory_free(simt_memory* memory);
 /* NULL when there is no memory. */

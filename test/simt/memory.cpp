@@ -51,9 +51,26 @@ void* Memory::allocate(uint64_t bytes, const std::string& name, bool unwritten) 
 void Memory::add(void* begin, uint64_t bytes, const std::string& name, bool unwritten) {
   Buffer buffer;
   buffer.name = name;
-  buffer.begin = buffer.zone_begin = static_cast<char*>(begin);
-  buffer.end = buffer.zone_end = buffer.begin + bytes;
-  if (unwritten) buffer.written.assign(bytes, 0);
+  buffer.begin = static_cast<char*>(begin);
+  buffer.end = buffer.begin + bytes;
+  for (size_t i = 0; i < buffers_.size();) {
+    Buffer& old = buffers_[i];
+    if (buffer.begin >= old.begin && buffer.end <= old.end) return;
+    if (buffer.begin >= old.end || old.begin >= buffer.end || old.owned) {
+      i++;
+      continue;
+    }
+    buffer.begin = std::min(buffer.begin, old.begin);
+    buffer.end = std::max(buffer.end, old.end);
+    if (old.name != name) buffer.name += "/" + old.name;
+    unwritten = unwritten && !old.written.empty();
+    release(old);
+    buffers_.erase(buffers_.begin() + static_cast<ptrdiff_t>(i));
+    i = 0;  // the joined range may reach others
+  }
+  buffer.zone_begin = buffer.begin;
+  buffer.zone_end = buffer.end;
+  if (unwritten) buffer.written.assign(buffer.end - buffer.begin, 0);
   insert(std::move(buffer));
 }
 

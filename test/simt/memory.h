@@ -29,7 +29,7 @@ class Memory {
 
   /// New memory, aligned to 256 bytes, filled with 0xff (a NaN in every float type). unwritten: reading a byte that no kernel wrote is a fault.
   void* allocate(uint64_t bytes, const std::string& name, bool unwritten);
-  /// Memory of the caller. Neighbouring memory has no red zone here.
+  /// Memory of the caller. Neighbouring memory has no red zone here. What overlaps known memory joins it: an access belongs to one buffer.
   void add(void* begin, uint64_t bytes, const std::string& name, bool unwritten);
   bool remove(void* begin);
 

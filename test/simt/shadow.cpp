@@ -21,6 +21,8 @@ std::vector<std::vector<Entry>> lists;
 std::vector<u32> free_lists;
 std::multimap<size_t, Cell*> pool;
 std::map<Cell*, size_t> taken;
+size_t pooled;  // cells in the pool
+constexpr size_t kMostPooled = (size_t{256} << 20) / sizeof(Cell);
 
 std::vector<Entry>& list_of(Cell& cell) {
   if (!cell.more) {
@@ -120,6 +122,7 @@ Cell* take_cells(size_t cells) {
   if (fit != pool.end() && fit->first <= 4 * cells + 1024) {
     Cell* found = fit->second;
     taken[found] = fit->first;
+    pooled -= fit->first;
     pool.erase(fit);
     return found;
   }
@@ -131,7 +134,12 @@ Cell* take_cells(size_t cells) {
 
 void give_cells(Cell* cells) {
   auto size = taken.find(cells);
-  pool.emplace(size->second, cells);
+  if (pooled + size->second > kMostPooled) {
+    munmap(cells, size->second * sizeof(Cell));
+  } else {
+    pool.emplace(size->second, cells);
+    pooled += size->second;
+  }
   taken.erase(size);
 }
 

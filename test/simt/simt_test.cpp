@@ -66,6 +66,22 @@ TEST(Simt, ParametersOfEveryShape) {
   EXPECT_EQ(r.a, 1);  // a parameter is the thread's own
 }
 
+TEST(Simt, OverlappingRangesAreOneBuffer) {
+  Kernel kernel = load("extern \"C\" __global__ void g0(float* x) { x[blockIdx.x] += 1.f; }");
+  std::vector<float> all(64, 1.f);
+  float* at = all.data();
+  Memory memory;
+  memory.add(at + 8, 4 * 8, "inner");
+  memory.add(at, 4 * 40, "outer");
+  memory.add(at + 30, 4 * 20, "tail");
+  memory.add(at + 2, 4, "again");
+  Result result = kernel.launch("g0", memory, {.grid = {50}}, at);
+  EXPECT_EQ(result.text, "");
+  EXPECT_EQ(all[49], 2.f);
+  EXPECT_EQ(kernel.launch("g0", memory, {.grid = {51}}, at).fault, SIMT_BOUNDS);
+  EXPECT_EQ(all[50], 1.f);
+}
+
 TEST(Simt, ArithmeticOfTheDevice) {
   Kernel kernel = load(R"(
 extern "C" __global__ void g0(int* x, float* f) {
