@@ -10,6 +10,7 @@ namespace fusec::cli {
 #define COMMANDS(X)                                                                    \
   X(run, "compute the outputs of a graph; --check compares them with the reference")   \
   X(opt, "rewrite a graph and print it")                                               \
+  X(fuzz, "run random graphs on a device and compare them with the reference")                 \
   X(import, "turn an ONNX model into a .fus text")                                     \
   X(rules, "list the rewrite rules")                                                   \
   X(passes, "list the passes")                                                         \
