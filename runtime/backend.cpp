@@ -12,7 +12,7 @@ Result<std::shared_ptr<const Backend>> cpu_backend() {
   return environment_error("device cpu: this fusec was built without LLVM (FUSEC_CPU=OFF)");
 }
 #endif
-#if !FUSEC_HAS_CUDA || !FUSEC_CUDA_RUNTIME
+#if !FUSEC_HAS_CUDA
 Result<std::shared_ptr<const Backend>> cuda_backend(int) {
   return environment_error("device cuda: this fusec was built without the CUDA toolkit (FUSEC_CUDA=OFF)");
 }

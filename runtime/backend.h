@@ -37,6 +37,8 @@ class Backend {
 
   /// "cpu", "cuda:0" …
   virtual const std::string& name() const = 0;
+  /// For people: "NVIDIA H200, sm_90, 140 GB".
+  virtual std::string description() const = 0;
 
   // Pure, microseconds.
   virtual Schedule schedule(const Kernel& kernel, const Facts& facts) const = 0;
@@ -61,6 +63,8 @@ class Backend {
   virtual Result<std::unique_ptr<Memory>> allocate(size_t bytes) const = 0;
   virtual Status upload(void* to, const void* from, size_t bytes) const = 0;
   virtual Status download(void* to, const void* from, size_t bytes) const = 0;
+  /// Between two places of the device, in stream order; they do not overlap.
+  virtual Status copy(void* to, const void* from, size_t bytes, void* stream) const = 0;
   /// Zeroes memory in stream order.
   virtual Status clear(void* data, size_t bytes, void* stream) const = 0;
   /// Waits for all that was started on the stream.

@@ -26,6 +26,7 @@ class CpuBackend final : public Backend {
   CpuBackend() : identity_(cpu::identity(cpu::host())) {}
 
   const std::string& name() const override { return name_; }
+  std::string description() const override { return cpu::host().cpu; }
   Schedule schedule(const Kernel& kernel, const Facts& facts) const override { return cpu::schedule(kernel, facts, cpu::host()); }
   Launch launch(const Kernel& kernel, const Schedule& schedule, const Facts& facts) const override {
     return cpu::launch(kernel, schedule, facts);
@@ -75,6 +76,19 @@ class CpuBackend final : public Backend {
     return Done{};
   }
   Status download(void* to, const void* from, size_t bytes) const override { return upload(to, from, bytes); }
+  Status copy(void* to, const void* from, size_t bytes, void*) const override {
+    struct Call {
+      std::byte* to;
+      const std::byte* from;
+      int64_t bytes;
+    } call{static_cast<std::byte*>(to), static_cast<const std::byte*>(from), int64_t(bytes)};
+    constexpr int64_t kChunk = 1 << 20;
+    cpu::parallel_for((call.bytes + kChunk - 1) / kChunk, 1, [&call](int64_t begin, int64_t end) {
+      const int64_t first = begin * kChunk, last = std::min(end * kChunk, call.bytes);
+      std::memcpy(call.to + first, call.from + first, size_t(last - first));
+    });
+    return Done{};
+  }
   Status clear(void* data, size_t bytes, void*) const override {
     std::memset(data, 0, bytes);
     return Done{};

@@ -1,0 +1,169 @@
+// A GPU as a device: cubins from the cache or from NVRTC, loaded once, launched on the caller's stream.
+
+#include "runtime/backend.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/log.h"
+
+namespace fusec {
+namespace {
+
+using cuda::check;
+using cuda::Current;
+using cuda::Gpu;
+
+struct GpuCode final : Loaded {
+  cuda::Function function;
+};
+
+struct GpuMemory final : Memory {
+  const Gpu* gpu;
+  ~GpuMemory() override {
+    Current current(*gpu);
+    if (current.status()) gpu->driver->cuMemFree_(reinterpret_cast<CUdeviceptr>(data));
+  }
+};
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const Gpu& gpu)
+      : gpu_(gpu), name_("cuda:" + std::to_string(gpu.index)), target_("sm_" + std::to_string(gpu.properties.sm)), compiler_(cuda::compiler_identity()) {}
+
+  const std::string& name() const override { return name_; }
+  std::string description() const override {
+    return gpu_.name + ", " + target_ + ", " + std::to_string(gpu_.properties.multiprocessors) + " multiprocessors, " +
+           std::to_string(gpu_.memory >> 30) + " GiB, driver " + std::to_string(gpu_.driver->version / 1000) + "." +
+           std::to_string(gpu_.driver->version % 1000 / 10);
+  }
+  Schedule schedule(const Kernel& kernel, const Facts& facts) const override { return cuda::schedule(kernel, facts, gpu_.properties); }
+  Launch launch(const Kernel& kernel, const Schedule& schedule, const Facts& facts) const override {
+    return cuda::launch(kernel, schedule, facts, gpu_.properties);
+  }
+
+  Result<std::shared_ptr<const Loaded>> load(const Kernel& kernel, const Schedule& schedule, Cache& cache) const override {
+    const Code code = cuda::emit(kernel, schedule);
+    const Digest key = cache_key({"cuda", code.text, print(kernel), bytes(schedule), target_, compiler_});
+    Result<Cache::Shared> artifact = cache.get(key, [&] { return compile(kernel, code); });
+    if (!artifact) return artifact.error();
+    Result<cuda::Function> function = cuda::load(gpu_, **artifact);
+    if (!function) return function.error().note("while loading a kernel on " + name_);
+    auto loaded = std::make_shared<GpuCode>();
+    loaded->artifact = *artifact;
+    loaded->function = std::move(*function);
+    return std::shared_ptr<const Loaded>(std::move(loaded));
+  }
+
+  Status may_prepare(void* stream) const override {
+    if (!captured(stream)) return Done{};
+    return input_error("the stream is being captured, and this call needs code or memory that is not there yet: make the same call once "
+                       "before the capture");
+  }
+  bool captured(void* stream) const override {
+    Current current(gpu_);
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (!stream || !current.status()) return false;  // the legacy stream cannot be captured
+    gpu_.driver->cuStreamIsCapturing_(static_cast<CUstream>(stream), &status);
+    return status != CU_STREAM_CAPTURE_STATUS_NONE;
+  }
+
+  Status start(const Loaded& loaded, const Launch& launch, std::span<const std::byte> args, std::span<const Region>, void* stream) const override {
+    const GpuCode& code = static_cast<const GpuCode&>(loaded);
+    Current current(gpu_);
+    if (Status s = current.status(); !s) return s;
+    CUlaunchAttribute attributes[2];
+    CUlaunchConfig config{};
+    config.gridDimX = launch.grid[0], config.gridDimY = launch.grid[1], config.gridDimZ = launch.grid[2];
+    config.blockDimX = launch.block, config.blockDimY = config.blockDimZ = 1;
+    config.sharedMemBytes = launch.shared;
+    config.hStream = static_cast<CUstream>(stream);
+    config.attrs = attributes;
+    if (launch.cluster > 1) {
+      CUlaunchAttribute& a = attributes[config.numAttrs++];
+      a.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+      a.value.clusterDim.x = launch.cluster, a.value.clusterDim.y = a.value.clusterDim.z = 1;
+    }
+    if (code.artifact->schedule.dependent_launch) {
+      CUlaunchAttribute& a = attributes[config.numAttrs++];
+      a.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+      a.value.programmaticStreamSerializationAllowed = 1;
+    }
+    void* block = const_cast<std::byte*>(args.data());  // one parameter: the struct, by value
+    return check(*gpu_.driver, gpu_.driver->cuLaunchKernelEx_(&config, code.function.function, &block, nullptr), "cuLaunchKernelEx");
+  }
+
+  Result<std::unique_ptr<Memory>> allocate(size_t bytes) const override {
+    Current current(gpu_);
+    if (Status s = current.status(); !s) return s.error();
+    auto memory = std::make_unique<GpuMemory>();
+    CUdeviceptr data = 0;
+    const size_t size = std::max<size_t>(bytes, 256);
+    memory->gpu = &gpu_;
+    if (Status s = check(*gpu_.driver, gpu_.driver->cuMemAlloc_(&data, size), "cuMemAlloc"); !s)
+      return s.error().note("while allocating " + std::to_string(bytes) + " bytes on " + name_);
+    memory->data = reinterpret_cast<void*>(data);
+    memory->bytes = size;
+    if (Status s = check(*gpu_.driver, gpu_.driver->cuMemsetD8_(data, 0, size), "cuMemsetD8"); !s) return s.error();
+    if (Status s = wait(nullptr); !s) return s.error();  // another stream may be the first to use it
+    return std::unique_ptr<Memory>(std::move(memory));
+  }
+  Status upload(void* to, const void* from, size_t bytes) const override {
+    Current current(gpu_);
+    if (Status s = current.status(); !s || !bytes) return s;
+    return check(*gpu_.driver, gpu_.driver->cuMemcpyHtoD_(reinterpret_cast<CUdeviceptr>(to), from, bytes), "cuMemcpyHtoD");
+  }
+  Status download(void* to, const void* from, size_t bytes) const override {
+    Current current(gpu_);
+    if (Status s = current.status(); !s || !bytes) return s;
+    return check(*gpu_.driver, gpu_.driver->cuMemcpyDtoH_(to, reinterpret_cast<CUdeviceptr>(from), bytes), "cuMemcpyDtoH");
+  }
+  Status copy(void* to, const void* from, size_t bytes, void* stream) const override {
+    Current current(gpu_);
+    if (Status s = current.status(); !s || !bytes) return s;
+    return check(*gpu_.driver,
+                 gpu_.driver->cuMemcpyDtoDAsync_(reinterpret_cast<CUdeviceptr>(to), reinterpret_cast<CUdeviceptr>(from), bytes,
+                                                 static_cast<CUstream>(stream)),
+                 "cuMemcpyDtoDAsync");
+  }
+  Status clear(void* data, size_t bytes, void* stream) const override {
+    Current current(gpu_);
+    if (Status s = current.status(); !s) return s;
+    return check(*gpu_.driver, gpu_.driver->cuMemsetD8Async_(reinterpret_cast<CUdeviceptr>(data), 0, bytes, static_cast<CUstream>(stream)),
+                 "cuMemsetD8Async");
+  }
+  Status wait(void* stream) const override {
+    Current current(gpu_);
+    if (Status s = current.status(); !s) return s;
+    return check(*gpu_.driver, gpu_.driver->cuStreamSynchronize_(static_cast<CUstream>(stream)), "cuStreamSynchronize");
+  }
+
+ private:
+  /// When registers spill, the schedule is chosen again, once; the better of the two stays, and the artifact says which.
+  Result<Artifact> compile(const Kernel& kernel, const Code& code) const {
+    Result<Artifact> first = cuda::compile(code, gpu_.properties.sm);
+    if (!first || first->facts["spill_bytes"] == 0) return first;
+    const std::optional<Schedule> relieved = cuda::relieve(code.schedule);
+    if (!relieved) return first;
+    log_info(name_ + ": " + std::to_string(first->facts["spill_bytes"]) + " bytes spill, trying " + print(*relieved));
+    Result<Artifact> second = cuda::compile(cuda::emit(kernel, *relieved), gpu_.properties.sm);
+    return second && second->facts["spill_bytes"] < first->facts["spill_bytes"] ? std::move(second) : std::move(first);
+  }
+
+  const Gpu& gpu_;
+  std::string name_, target_, compiler_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const Backend>> cuda_backend(int index) {
+  Result<const Gpu*> gpu = cuda::gpu(index);
+  if (!gpu) return gpu.error();
+  static std::mutex mutex;
+  static auto* const kBackends = new std::unordered_map<int, std::shared_ptr<const Backend>>;
+  std::lock_guard lock(mutex);
+  std::shared_ptr<const Backend>& slot = (*kBackends)[index];
+  if (!slot) slot = std::make_shared<CudaBackend>(**gpu);
+  return slot;
+}
+
+int cuda_devices() { return cuda::count(); }
+
+}  // namespace fusec
