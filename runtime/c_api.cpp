@@ -1,14 +1,8 @@
-// The C face of fusec.h: no exception and no C++ type crosses it.
+// fusec_c.h over fusec.h: nothing is decided here.
 
 #include "fusec/fusec_c.h"
 
-#include <algorithm>
-#include <cstring>
-#include <exception>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <new>
 
 #include "fusec/fusec.h"
 
@@ -18,78 +12,77 @@ struct fusec_program {
 
 namespace {
 
-using namespace fusec;
+thread_local std::string last_error;
 
-void report(std::string_view message, char* error, size_t size) {
-  if (!error || !size) return;
-  const size_t length = std::min(size - 1, message.size());
-  std::memcpy(error, message.data(), length);
-  error[length] = 0;
-}
-
-int status_of(const Error& error) {
+fusec_status fail(const fusec::Error& error) {
+  last_error = error.text();
   switch (error.kind) {
-    case Error::input: return FUSEC_INPUT;
-    case Error::environment: return FUSEC_ENVIRONMENT;
-    case Error::internal: break;
+    case fusec::Error::input: return FUSEC_INPUT;
+    case fusec::Error::environment: return FUSEC_ENVIRONMENT;
+    case fusec::Error::internal: return FUSEC_INTERNAL;
   }
   return FUSEC_INTERNAL;
 }
 
-std::optional<Numerics> numerics_of(std::string_view name) {
-  if (name == "strict") return Numerics::strict;
-  if (name == "fused") return Numerics::fused;
-  if (name == "fast") return Numerics::fast;
-  return std::nullopt;
-}
+/// Kept by each thread, so that warm calls allocate nothing.
+struct Buffers {
+  std::vector<fusec::Buffer> inputs, outputs;
 
-std::vector<Buffer> buffers(const fusec_buffer* from, size_t count) {
-  std::vector<Buffer> out;
-  for (size_t k = 0; k < count; k++) {
-    Buffer buffer{from[k].data, {from[k].extents, from[k].rank}, {}};
-    if (from[k].strides) buffer.strides = {from[k].strides, from[k].rank};
-    out.push_back(buffer);
+  static void fill(std::vector<fusec::Buffer>& to, const fusec_buffer* from, size_t count) {
+    to.clear();
+    for (size_t i = 0; i < count; ++i) {
+      const size_t rank = from[i].rank > 0 ? size_t(from[i].rank) : 0;
+      fusec::Buffer& buffer = to.emplace_back();
+      buffer.data = from[i].data;
+      if (from[i].extents) buffer.extents = {from[i].extents, rank};
+      if (from[i].strides) buffer.strides = {from[i].strides, rank};
+    }
   }
-  return out;
+};
+
+Buffers& buffers(const fusec_buffer* inputs, size_t input_count, const fusec_buffer* outputs, size_t output_count) {
+  thread_local Buffers kept;
+  Buffers::fill(kept.inputs, inputs, input_count);
+  Buffers::fill(kept.outputs, outputs, output_count);
+  return kept;
 }
 
 }  // namespace
 
 extern "C" {
 
-fusec_program* fusec_compile(const char* text, size_t text_length, const char* device, const char* numerics, char* error,
-                             size_t error_size) try {
-  if (!text) return report("fusec_compile: no text", error, error_size), nullptr;
-  const auto mode = numerics_of(numerics ? numerics : "strict");
-  if (!mode) return report("fusec_compile: numerics is strict, fused or fast", error, error_size), nullptr;
-  Result<Graph> graph = parse({text, text_length});
-  if (!graph) return report(graph.error().text(), error, error_size), nullptr;
-  CompileOptions options;
-  options.device = device ? device : "auto";
-  options.numerics = *mode;
-  Result<Program> program = compile(*graph, options);
-  if (!program) return report(program.error().text(), error, error_size), nullptr;
-  return new fusec_program{*std::move(program)};
-} catch (const std::exception& failure) {
-  return report(failure.what(), error, error_size), nullptr;
+fusec_status fusec_compile(const char* text, const char* device, fusec_numerics numerics, fusec_program** program) {
+  *program = nullptr;
+  if (!text || !device) return fail(fusec::input_error("fusec_compile: text and device must not be NULL"));
+  if (numerics < FUSEC_STRICT || numerics > FUSEC_FAST) return fail(fusec::input_error("fusec_compile: unknown numerics mode"));
+  fusec::Result<fusec::Graph> graph = fusec::parse(text);
+  if (!graph) return fail(graph.error());
+  fusec::Result<fusec::Program> compiled =
+      fusec::compile(*graph, {.device = device, .numerics = static_cast<fusec::Numerics>(numerics)});
+  if (!compiled) return fail(compiled.error());
+  *program = new (std::nothrow) fusec_program{std::move(*compiled)};
+  return *program ? FUSEC_OK : fail(fusec::environment_error("out of memory"));
 }
 
-int fusec_run(const fusec_program* program, const fusec_buffer* inputs, size_t input_count, const fusec_buffer* outputs,
-              size_t output_count, void* stream, char* error, size_t error_size) try {
-  RunOptions options;
-  options.stream = stream;
-  const std::vector<Buffer> in = buffers(inputs, input_count), out = buffers(outputs, output_count);
-  Status done = program->program.run(in, out, options);
-  if (done) return FUSEC_OK;
-  report(done.error().text(), error, error_size);
-  return status_of(done.error());
-} catch (const std::exception& failure) {
-  report(failure.what(), error, error_size);
-  return FUSEC_INTERNAL;
+fusec_status fusec_run(const fusec_program* program, const fusec_buffer* inputs, size_t input_count, const fusec_buffer* outputs,
+                       size_t output_count, void* stream, void* workspace, size_t workspace_bytes) {
+  const Buffers& b = buffers(inputs, input_count, outputs, output_count);
+  const fusec::Status done = program->program.run(std::span<const fusec::Buffer>(b.inputs), std::span<const fusec::Buffer>(b.outputs),
+                                                  {stream, workspace, workspace_bytes});
+  return done ? FUSEC_OK : fail(done.error());
 }
 
-const char* fusec_device(const fusec_program* program) { return program->program.device().c_str(); }
+fusec_status fusec_workspace_bytes(const fusec_program* program, const fusec_buffer* inputs, size_t input_count, const fusec_buffer* outputs,
+                                   size_t output_count, size_t* bytes) {
+  const Buffers& b = buffers(inputs, input_count, outputs, output_count);
+  const fusec::Result<size_t> needed = program->program.workspace_bytes(b.inputs, b.outputs);
+  if (!needed) return fail(needed.error());
+  *bytes = *needed;
+  return FUSEC_OK;
+}
 
 void fusec_release(fusec_program* program) { delete program; }
+
+const char* fusec_error(void) { return last_error.c_str(); }
 
 }  // extern "C"

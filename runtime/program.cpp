@@ -38,6 +38,35 @@ struct Program::Impl::Scratch {
   std::vector<Region> regions;
 };
 
+namespace {
+
+/// The thread's scratch, or, when a call is under way on this thread already (a host's parallel loop may run other work of its own,
+/// another call among it), a fresh one.
+template <class Scratch>
+class Leased {
+ public:
+  Leased() {
+    thread_local Scratch kept;
+    thread_local bool taken = false;
+    if (taken) fresh_ = std::make_unique<Scratch>();
+    else taken_ = &taken;
+    if (taken_) *taken_ = true;
+    scratch_ = fresh_ ? fresh_.get() : &kept;
+  }
+  ~Leased() {
+    if (taken_) *taken_ = false;
+  }
+  Leased(const Leased&) = delete;
+  Scratch& operator*() { return *scratch_; }
+
+ private:
+  Scratch* scratch_;
+  bool* taken_ = nullptr;
+  std::unique_ptr<Scratch> fresh_;
+};
+
+}  // namespace
+
 size_t Program::Impl::Hash::operator()(const std::vector<int64_t>& key) const noexcept {
   return hash_bytes(key.data(), key.size() * sizeof(int64_t));
 }
@@ -291,7 +320,8 @@ Status Program::Impl::run(std::span<const Buffer> inputs, std::span<const Buffer
   ++calls_;
   if (Status good = check_count(inputs, outputs); !good) return good;
   if (!backend_) return run_reference(inputs, outputs);
-  thread_local Scratch scratch;
+  Leased<Scratch> leased;
+  Scratch& scratch = *leased;
   Result<std::shared_ptr<CallKind>> seen = kind(scratch, inputs, outputs, options.stream);
   if (!seen) return seen.error();
   if (Status good = find_aliases(scratch, **seen, inputs, outputs); !good) return good;

@@ -10,15 +10,6 @@
 
 namespace fusec {
 
-/// One kernel of a program as explain shows it: for the sizes of a call.
-struct StepView {
-  const PlanStep* step;
-  std::shared_ptr<const Kernel> kernel;
-  Facts facts;
-  Schedule schedule;
-  Launch launch;
-};
-
 class Program::Impl {
  public:
   Impl(ProgramPlan plan, std::shared_ptr<const Backend> backend, const CompileOptions& options);

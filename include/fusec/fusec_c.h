@@ -1,15 +1,15 @@
-/* The embedding API for C and for foreign-function interfaces. Strings are UTF-8 with explicit lengths where they come in;
-   nothing throws or aborts on bad input. See fusec.h for what each call means.
+/* fusec from C and from whatever calls C: a text becomes a program, a program is called. fusec.h says what each thing means.
 
-     char error[512];
-     fusec_program* p = fusec_compile(text, strlen(text), "auto", "strict", error, sizeof error);
-     if (!p) return puts(error), 1;
-     fusec_buffer x = {data, 2, extents, NULL}, y = {result, 2, extents, NULL};
-     if (fusec_run(p, &x, 1, &y, 1, NULL, error, sizeof error) != FUSEC_OK) puts(error);
-     fusec_release(p);
+     fusec_program* program;
+     if (fusec_compile("graph @g(%x: f32[N]) -> f32[N] { %y = mul %x, 2.0 return %y }", "cpu", FUSEC_STRICT, &program)) return puts(fusec_error());
+     float x[3] = {1, 2, 3}, y[3];
+     const int64_t extents[] = {3};
+     const fusec_buffer in = {x, extents, NULL, 1}, out = {y, extents, NULL, 1};
+     if (fusec_run(program, &in, 1, &out, 1, NULL, NULL, 0)) return puts(fusec_error());
+     fusec_release(program);
 */
-#ifndef FUSEC_C_H
-#define FUSEC_C_H
+#ifndef FUSEC_FUSEC_C_H
+#define FUSEC_FUSEC_C_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,34 +18,34 @@
 extern "C" {
 #endif
 
-/* Values are the exit statuses of the command line. */
-enum { FUSEC_OK = 0, FUSEC_INPUT = 2, FUSEC_ENVIRONMENT = 3, FUSEC_INTERNAL = 70 };
+#define FUSEC_EXPORT __attribute__((visibility("default")))
+
+/* As the exit statuses of the command line: whose fault it is. */
+typedef enum { FUSEC_OK = 0, FUSEC_INPUT = 2, FUSEC_ENVIRONMENT = 3, FUSEC_INTERNAL = 70 } fusec_status;
+typedef enum { FUSEC_STRICT = 0, FUSEC_FUSED = 1, FUSEC_FAST = 2 } fusec_numerics;
 
 typedef struct fusec_program fusec_program;
 
 typedef struct {
-  void* data;              /* on the program's device, owned by the caller */
-  size_t rank;
-  const int64_t* extents;  /* rank of them */
-  const int64_t* strides;  /* in elements, or NULL: dense, row-major */
+  void* data;
+  const int64_t* extents; /* rank of them; NULL for an output: as the graph says */
+  const int64_t* strides; /* rank of them, in elements; NULL: dense, row-major */
+  int32_t rank;
 } fusec_buffer;
 
-/* Compiles the one graph of a .fus text for "auto", "cpu", "cuda", "cuda:N", "reference" or "simt", in "strict", "fused" or "fast".
-   NULL on failure; `error` then holds the message, cut to error_size bytes with a final zero. */
-fusec_program* fusec_compile(const char* text, size_t text_length, const char* device, const char* numerics, char* error,
-                             size_t error_size);
-
-/* Computes all outputs, in the graph's order; `stream` is a CUstream, or NULL. May be called from any thread. */
-int fusec_run(const fusec_program* program, const fusec_buffer* inputs, size_t input_count, const fusec_buffer* outputs,
-              size_t output_count, void* stream, char* error, size_t error_size);
-
-/* "cpu", "cuda:0" …; lives as long as the program. */
-const char* fusec_device(const fusec_program* program);
-
-void fusec_release(fusec_program* program);
+/* The one graph of a .fus text, compiled for a device ("auto", "cpu", "cuda:0" …). *program is NULL on failure. */
+FUSEC_EXPORT fusec_status fusec_compile(const char* text, const char* device, fusec_numerics numerics, fusec_program** program);
+/* Inputs and outputs in the graph's order. stream: a CUstream or NULL. workspace: NULL, or device memory of the caller. Any thread. */
+FUSEC_EXPORT fusec_status fusec_run(const fusec_program* program, const fusec_buffer* inputs, size_t input_count, const fusec_buffer* outputs,
+                                    size_t output_count, void* stream, void* workspace, size_t workspace_bytes);
+/* Bytes of workspace that such a call needs. */
+FUSEC_EXPORT fusec_status fusec_workspace_bytes(const fusec_program* program, const fusec_buffer* inputs, size_t input_count,
+                                                const fusec_buffer* outputs, size_t output_count, size_t* bytes);
+FUSEC_EXPORT void fusec_release(fusec_program* program);
+/* What the last failed call of this thread said; valid until the next failure. Never NULL. */
+FUSEC_EXPORT const char* fusec_error(void);
 
 #ifdef __cplusplus
 }
 #endif
-
 #endif

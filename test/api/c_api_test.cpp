@@ -1,0 +1,34 @@
+// The C door: results, whose fault a failure is, and what it says.
+
+#include <fusec/fusec_c.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+TEST(CApi, CompilesAndRuns) {
+  fusec_program* program = nullptr;
+  ASSERT_EQ(fusec_compile("graph @g(%x: f32[N]) -> f32[N] { %y = mul %x, 2.0 return %y }", "reference", FUSEC_STRICT, &program), FUSEC_OK) << fusec_error();
+  float x[6] = {1, 9, 2, 9, 3, 9}, y[3] = {};
+  const int64_t extents[] = {3}, two[] = {2};
+  const fusec_buffer in = {x, extents, two, 1}, out = {y, nullptr, nullptr, 1};
+  ASSERT_EQ(fusec_run(program, &in, 1, &out, 1, nullptr, nullptr, 0), FUSEC_OK) << fusec_error();
+  EXPECT_EQ(y[0], 2);
+  EXPECT_EQ(y[1], 4);
+  EXPECT_EQ(y[2], 6);
+  EXPECT_EQ(fusec_run(program, &in, 1, &out, 0, nullptr, nullptr, 0), FUSEC_INPUT);
+  EXPECT_NE(std::string(fusec_error()).find("1 outputs"), std::string::npos) << fusec_error();
+  size_t bytes = 7;
+  EXPECT_EQ(fusec_workspace_bytes(program, &in, 1, &out, 1, &bytes), FUSEC_OK);
+  EXPECT_EQ(bytes, 0u);
+  fusec_release(program);
+  fusec_release(nullptr);
+}
+
+TEST(CApi, FailuresSayWhy) {
+  fusec_program* program = nullptr;
+  EXPECT_EQ(fusec_compile("graph @g(", "cpu", FUSEC_STRICT, &program), FUSEC_INPUT);
+  EXPECT_EQ(program, nullptr);
+  EXPECT_NE(std::string(fusec_error()), "");
+  EXPECT_EQ(fusec_compile(nullptr, "cpu", FUSEC_STRICT, &program), FUSEC_INPUT);
+  EXPECT_EQ(fusec_compile("graph @g(%x: f32[2]) -> f32[2] { return %x }", "cuda:77", FUSEC_STRICT, &program), FUSEC_ENVIRONMENT);
+}

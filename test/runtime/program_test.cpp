@@ -1,0 +1,322 @@
+// Programs on the CPU: sizes, strides, alignment, aliasing, odd outputs, errors, threads, and what a warm call may not do.
+
+#include <fusec/fusec.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+#include <thread>
+
+#include "runtime/program.h"
+
+// Every allocation of this process, so that a warm call can be seen to make none.
+static std::atomic<uint64_t> allocations = 0;
+void* operator new(size_t bytes) {
+  ++allocations;
+  if (void* p = std::malloc(bytes ? bytes : 1)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+
+namespace fusec {
+namespace {
+
+using Extents = std::vector<int64_t>;
+using Floats = std::vector<float>;
+
+Program compiled(const char* text, CompileOptions options = {}) {
+  if (options.device == "auto") options.device = "cpu";
+  options.cache = false;
+  Result<Graph> graph = parse(text);
+  EXPECT_TRUE(graph) << graph.error().text();
+  Result<Program> program = compile(*graph, options);
+  EXPECT_TRUE(program) << program.error().text();
+  return *program;
+}
+
+Floats iota(size_t n) {
+  Floats out(n);
+  std::iota(out.begin(), out.end(), 0.0f);
+  return out;
+}
+
+void expect_good(const Status& status) { EXPECT_TRUE(status) << status.error().text(); }
+void expect_error(const Status& status, const std::string& part) {
+  ASSERT_FALSE(status) << "expected: " << part;
+  EXPECT_EQ(status.error().kind, Error::input);
+  EXPECT_NE(status.error().text().find(part), std::string::npos) << status.error().text();
+}
+
+class ProgramTest : public testing::Test {
+  void SetUp() override {
+#if !FUSEC_HAS_CPU
+    GTEST_SKIP() << "wants the CPU back end";
+#endif
+  }
+};
+
+const char kAddOne[] = "graph @f(%x: f32[N]) -> f32[N] { %y = add %x, 1.0 return %y }";
+const char kRows[] = R"(graph @f(%x: f32[N,M]) -> f32[N,M] {
+  %s = sum %x {axes=[1], keep=true}
+  %y = sub %x, %s
+  return %y
+})";
+
+TEST_F(ProgramTest, NewSizesOfOneScheduleCompileNothing) {
+  const Program p = compiled(kAddOne);
+  for (int64_t n : {1000, 1001, 1002, 1003, 999}) {
+    Floats x = iota(n), y(n);
+    const int64_t e[] = {n};
+    expect_good(p.run({{x.data(), e}}, {{y.data(), e}}));
+    for (int64_t i = 0; i < n; ++i) ASSERT_EQ(y[i], float(i) + 1);
+  }
+  EXPECT_LE(p.stats().compilations, 2u);
+  EXPECT_EQ(p.stats().calls, 5u);
+  EXPECT_EQ(p.stats().cold, 5u);
+}
+
+TEST_F(ProgramTest, MisalignedPointersOfTheSameHandle) {
+  const Program p = compiled(kAddOne);
+  Floats buffer = iota(200), out(200);
+  for (int64_t n = 1; n <= 67; ++n)
+    for (int shift : {0, 1, 3}) {
+      const int64_t e[] = {n};
+      std::fill(out.begin(), out.end(), -777.0f);
+      expect_good(p.run({{buffer.data() + shift, e}}, {{out.data() + 1, e}}));
+      EXPECT_EQ(out[0], -777);
+      EXPECT_EQ(out[n + 1], -777);
+      for (int64_t i = 0; i < n; ++i) ASSERT_EQ(out[i + 1], float(i + shift + 1)) << n;
+    }
+}
+
+TEST_F(ProgramTest, StridesOfInputsAndOutputs) {
+  const Program p = compiled("graph @f(%a: f32[4,6], %b: f32[4,6]) -> f32[4,6] { %y = sub %a, %b return %y }");
+  const int64_t e[] = {4, 6};
+  Floats a = iota(64), b = iota(64);
+  struct Case {
+    std::vector<int64_t> a, b, y;
+    int64_t a_first;
+  };
+  for (const Case& c : {Case{{6, 1}, {6, 1}, {6, 1}, 0}, Case{{1, 4}, {6, 1}, {6, 1}, 0}, Case{{10, 1}, {0, 1}, {8, 1}, 0},
+                        Case{{6, -1}, {-6, 1}, {1, 4}, 5}, Case{{0, 0}, {12, 2}, {16, 2}, 7}}) {
+    Floats y(80, -777.0f);
+    const int64_t b_first = c.b[0] < 0 ? 18 : 0;
+    expect_good(p.run({{a.data() + c.a_first, e, c.a}, {b.data() + b_first, e, c.b}}, {{y.data(), e, c.y}}));
+    size_t written = 0;
+    for (float v : y) written += v != -777;
+    EXPECT_EQ(written, 24u) << "padding stays";
+    for (int64_t i = 0; i < 4; ++i)
+      for (int64_t j = 0; j < 6; ++j)
+        ASSERT_EQ(y[i * c.y[0] + j * c.y[1]], a[c.a_first + i * c.a[0] + j * c.a[1]] - b[b_first + i * c.b[0] + j * c.b[1]]);
+  }
+}
+
+TEST_F(ProgramTest, StrideOfExtentOneMayBeAnything) {
+  const Program p = compiled("graph @f(%a: f32[3,1]) -> f32[3,1] { %y = add %a, 1.0 return %y }");
+  Floats a = iota(3), y(3);
+  const int64_t e[] = {3, 1}, s[] = {1, 987654321};
+  expect_good(p.run({{a.data(), e, s}}, {{y.data(), e, s}}));
+  EXPECT_EQ(y, (Floats{1, 2, 3}));
+}
+
+TEST_F(ProgramTest, OutputsThatRepeatOrAreInputsOrConstants) {
+  const Program p = compiled(R"(graph @f(%x: f32[3], %unused: f32[7]) -> (f32[3], f32[3], f32[3], f32[3], f32[2], i64[3]) {
+    %t = add %x, 1.0
+    %u = mul %t, 2.0
+    %c = constant {value=f32[2] [5.0, -0.0]}
+    %i = iota {shape=[3], to=i64, axis=0}
+    return %t, %t, %u, %x, %c, %i
+  })");
+  Floats x{1, 2, 3}, unused(7), a(3), b(3), u(3), same(3), c(2);
+  std::vector<int64_t> i(3);
+  const int64_t three[] = {3}, seven[] = {7};
+  expect_good(p.run({{x.data(), three}, {unused.data(), seven}}, {{a.data()}, {b.data()}, {u.data()}, {same.data()}, {c.data()}, {i.data()}}));
+  EXPECT_EQ(a, (Floats{2, 3, 4}));
+  EXPECT_EQ(b, a);
+  EXPECT_EQ(u, (Floats{4, 6, 8}));
+  EXPECT_EQ(same, x);
+  EXPECT_EQ(c[0], 5);
+  EXPECT_TRUE(std::signbit(c[1]));
+  EXPECT_EQ(i, (std::vector<int64_t>{0, 1, 2}));
+}
+
+TEST_F(ProgramTest, InPlaceWhereTheKernelAllowsIt) {
+  const Program p = compiled(kAddOne);
+  Floats x = iota(5000);
+  const int64_t e[] = {5000};
+  expect_good(p.run({{x.data(), e}}, {{x.data(), e}}));
+  for (int64_t i = 0; i < 5000; ++i) ASSERT_EQ(x[i], float(i) + 1);
+  EXPECT_EQ(*p.workspace_bytes(std::vector<Buffer>{{x.data(), e}}, std::vector<Buffer>{{x.data(), e}}), 0u);
+}
+
+TEST_F(ProgramTest, InPlaceElsewhereGoesThroughATemporary) {
+  // Transposed onto itself, and a row sum that is read after its row was overwritten.
+  const Program t = compiled("graph @f(%x: f32[64,64]) -> f32[64,64] { %y = transpose %x {perm=[1,0]} return %y }");
+  Floats x = iota(64 * 64);
+  const int64_t e[] = {64, 64};
+  expect_good(t.run({{x.data(), e}}, {{x.data(), e}}));
+  for (int i = 0; i < 64; ++i)
+    for (int j = 0; j < 64; ++j) ASSERT_EQ(x[i * 64 + j], float(j * 64 + i));
+
+  const Program two = compiled(R"(graph @f(%x: f32[8,8]) -> (f32[8,8], f32[8,8]) {
+    %a = add %x, 1.0
+    %b = transpose %x {perm=[1,0]}
+    return %a, %b
+  })");
+  Floats z = iota(64), b(64);
+  const int64_t eight[] = {8, 8};
+  expect_good(two.run({{z.data(), eight}}, {{z.data(), eight}, {b.data(), eight}}));
+  for (int i = 0; i < 8; ++i)
+    for (int j = 0; j < 8; ++j) {
+      ASSERT_EQ(z[i * 8 + j], float(i * 8 + j + 1));
+      ASSERT_EQ(b[i * 8 + j], float(j * 8 + i));
+    }
+}
+
+TEST_F(ProgramTest, OneBufferForTwoInputs) {
+  const Program p = compiled("graph @f(%a: f32[5], %b: f32[5]) -> f32[5] { %y = sub %a, %b return %y }");
+  Floats x = iota(5), y(5, 9.0f);
+  const int64_t e[] = {5};
+  expect_good(p.run({{x.data(), e}, {x.data(), e}}, {{y.data(), e}}));
+  EXPECT_EQ(y, Floats(5, 0.0f));
+}
+
+TEST_F(ProgramTest, PartialOverlapIsAnError) {
+  const Program p = compiled(kAddOne);
+  Floats x = iota(100);
+  const int64_t e[] = {50}, two[] = {2};
+  expect_error(p.run({{x.data(), e}}, {{x.data() + 1, e}}), "overlaps in part");
+  expect_good(p.run({{x.data(), e}}, {{x.data() + 50, e}}));
+  x = iota(100);
+  expect_good(p.run({{x.data(), e, two}}, {{x.data() + 1, e, two}}));  // even and odd elements
+  for (int i = 0; i < 50; ++i) ASSERT_EQ(x[2 * i + 1], x[2 * i] + 1);
+}
+
+TEST_F(ProgramTest, OutputsThatOverlapThemselvesAreErrors) {
+  const Program p = compiled(kAddOne);
+  Floats x = iota(4), y(4);
+  const int64_t e[] = {4}, zero[] = {0};
+  expect_error(p.run({{x.data(), e}}, {{y.data(), e, zero}}), "several elements in one place");
+  const Program two = compiled("graph @f(%x: f32[4]) -> (f32[4], f32[4]) { %a = add %x, 1.0 %b = mul %x, 2.0 return %a, %b }");
+  expect_error(two.run({{x.data(), e}}, {{y.data(), e}, {y.data(), e}}), "overlaps");
+}
+
+TEST_F(ProgramTest, ZeroSizes) {
+  const Program p = compiled(kRows);
+  const int64_t none[] = {0, 7}, empty_rows[] = {3, 0};
+  expect_good(p.run({{nullptr, none}}, {{nullptr, none}}));
+  expect_good(p.run({{nullptr, empty_rows}}, {{nullptr, empty_rows}}));
+  const Program sum = compiled("graph @f(%x: f32[N,M]) -> f32[N] { %s = sum %x {axes=[1]} return %s }");
+  Floats y(3, 5.0f);
+  const int64_t three[] = {3};
+  expect_good(sum.run({{nullptr, empty_rows}}, {{y.data(), three}}));
+  EXPECT_EQ(y, Floats(3, 0.0f));
+  EXPECT_EQ(p.stats().kernels, 0u) << "nothing to do is not started";
+}
+
+TEST_F(ProgramTest, RankZero) {
+  const Program p = compiled("graph @f(%x: f32[]) -> f32[] { %y = add %x, 1.0 return %y }");
+  float x = 2, y = 0;
+  expect_good(p.run({{&x}}, {{&y}}));
+  EXPECT_EQ(y, 3);
+}
+
+TEST_F(ProgramTest, ErrorsNameTheFault) {
+  const Program p = compiled("graph @f(%x: f32[N,4], %z: f32[N]) -> f32[N,4] { %y = add %x, 1.0 return %y }");
+  Floats x(8), z(2), y(8);
+  const int64_t e[] = {2, 4}, wrong[] = {2, 5}, flat[] = {8}, two[] = {2}, three[] = {3}, negative[] = {-2, 4};
+  expect_error(p.run({{x.data(), e}}, {{y.data(), e}}), "2 inputs");
+  expect_error(p.run({{x.data(), e}, {z.data(), two}}, {}), "1 outputs");
+  expect_error(p.run({{x.data(), flat}, {z.data(), two}}, {{y.data(), e}}), "rank");
+  expect_error(p.run({{x.data(), negative}, {z.data(), two}}, {{y.data(), e}}), "negative");
+  expect_error(p.run({{x.data(), e}, {z.data(), two}}, {{y.data(), wrong}}), "[2,4]");
+  expect_error(p.run({{nullptr, e}, {z.data(), two}}, {{y.data(), e}}), "no memory");
+  EXPECT_FALSE(p.run({{x.data(), wrong}, {z.data(), two}}, {{y.data(), e}}));
+  EXPECT_FALSE(p.run({{x.data(), e}, {z.data(), three}}, {{y.data(), e}})) << "N is 2 and 3";
+  expect_good(p.run({{x.data(), e}, {z.data(), two}}, {{y.data(), e}}));
+  Result<Graph> graph = parse(kAddOne);
+  EXPECT_NE(compile(*graph, {.device = "tpu"}).error().text().find("unknown device"), std::string::npos);
+  EXPECT_NE(compile(*graph, {.device = "cpu", .sizes = {{"K", 3}}}).error().text().find("no dim K"), std::string::npos);
+}
+
+TEST_F(ProgramTest, ReferenceDeviceTakesTheSameBuffers) {
+  const Program p = compiled(kRows, {.device = "reference"});
+  Floats x = iota(20), y(20, -1.0f);
+  const int64_t e[] = {2, 3}, s[] = {10, 2};
+  expect_good(p.run({{x.data(), e, s}}, {{y.data(), e, s}}));
+  EXPECT_EQ(y[0], -6);
+  EXPECT_EQ(y[14], 14 - 36.0f);
+  EXPECT_EQ(y[1], -1);
+}
+
+TEST_F(ProgramTest, WorkspaceOfTheCaller) {
+  const char text[] = R"(graph @f(%x: f32[N]) -> f32[N] {
+    %a = add %x, 1.0
+    %b = mul %a, 3.0
+    %y = sub %b, %x
+    return %y
+  })";
+  const Program p = compiled(text, {.fuse = false});
+  Floats x = iota(1000), y(1000);
+  const int64_t e[] = {1000};
+  const std::vector<Buffer> in{{x.data(), e}}, out{{y.data(), e}};
+  Result<size_t> bytes = p.workspace_bytes(in, out);
+  ASSERT_TRUE(bytes);
+  EXPECT_GE(*bytes, 4000u);
+  struct alignas(256) Block { std::byte bytes[256]; };
+  std::vector<Block> memory(*bytes / 256 + 1);
+  expect_good(p.run(in, out, {.workspace = memory.data(), .workspace_bytes = *bytes}));
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(y[i], (i + 1) * 3.0f - i);
+  expect_error(p.run(in, out, {.workspace = memory.data(), .workspace_bytes = 256}), "workspace");
+  std::fill(y.begin(), y.end(), 0.0f);
+  expect_good(p.run(in, out));
+  EXPECT_EQ(y[999], 2001);
+}
+
+TEST_F(ProgramTest, WarmCallsAllocateNothing) {
+  const Program p = compiled(kRows, {.fuse = false});  // several kernels and an arena
+  Floats x = iota(64 * 32), y(64 * 32);
+  const int64_t e[] = {64, 32};
+  const std::vector<Buffer> in{{x.data(), e}}, out{{y.data(), e}};
+  for (int i = 0; i < 3; ++i) expect_good(p.run(in, out));
+  const uint64_t before = allocations, compilations = p.stats().compilations;
+  for (int i = 0; i < 100; ++i)
+    if (!p.run(in, out)) ADD_FAILURE();
+  EXPECT_EQ(allocations - before, 0u);
+  EXPECT_EQ(p.stats().compilations, compilations);
+}
+
+TEST_F(ProgramTest, ManyThreadsOneHandle) {
+  const Program p = compiled(kRows, {.fuse = false});
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 60; ++round) {
+        const int64_t n = 1 + (t + round) % 5, m = 1 + (t * round) % 40;
+        Floats x(n * m, float(t)), y(n * m);
+        const int64_t e[] = {n, m};
+        if (!p.run({{x.data(), e}}, {{y.data(), e}})) ++wrong;
+        for (float v : y) wrong += v != float(t) - float(t) * float(m);
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(ProgramTest, KnownSizesAreCompiledAhead) {
+  const Program p = compiled(kAddOne, {.sizes = {{"N", 4096}}});
+  const uint64_t before = p.stats().compilations;
+  EXPECT_GE(before, 1u);
+  Floats x = iota(4097), y(4097);
+  const int64_t e[] = {4096};
+  expect_good(p.run({{x.data(), e}}, {{y.data(), e}}));
+  expect_good(p.run({{x.data() + 1, e}}, {{y.data() + 1, e}}));
+  EXPECT_EQ(p.stats().compilations, before) << "a misaligned pointer compiles nothing either";
+}
+
+}  // namespace
+}  // namespace fusec
