@@ -26,7 +26,8 @@ double rounding(DType type) {
   }
 }
 
-/// Per node: elements of the longest chain of float sums it depends on (0 = none), and the coarsest rounding on the way.
+/// Per node: elements of the longest chain of float sums it depends on (0 = none), and the coarsest rounding between those sums and
+/// the node (without its own): a sum that is off by little may round to the other neighbour there.
 struct Dependence {
   double length = 0;
   double coarsest = 0;
@@ -37,8 +38,10 @@ std::vector<Dependence> dependences(const Graph& graph, const Sizes& sizes) {
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
     Dependence& d = out[id];
-    for (NodeId arg : node.args) d.length = std::max(d.length, out[arg].length), d.coarsest = std::max(d.coarsest, out[arg].coarsest);
-    d.coarsest = std::max(d.coarsest, rounding(node.type.dtype));
+    for (NodeId arg : node.args) {
+      d.length = std::max(d.length, out[arg].length);
+      if (out[arg].length > 0) d.coarsest = std::max({d.coarsest, out[arg].coarsest, rounding(graph.node(arg).type.dtype)});
+    }
     if ((node.op == Op::sum || node.op == Op::prod) && is_float(node.type.dtype)) {
       const double from = double(elements(graph.node(node.args[0]).type.shape).value(sizes).value_or(1));
       const double to = double(elements(node.type.shape).value(sizes).value_or(1));

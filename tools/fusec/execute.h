@@ -25,6 +25,7 @@ struct Timing {
   double compile = 0;                       // seconds of compile() and the first call
   int runs = 0;
   double bytes = 0;                         // of all inputs and outputs, each once
+  bool rotate = false;                      // asked for: walk through copies of the buffers, so that no cache holds them between calls
 };
 
 /// With `timing`, the call is repeated for about half a second.

@@ -4,18 +4,26 @@
 #include <iostream>
 
 #include "tools/fusec/command.h"
+#include "tools/fusec/progress.h"
 
 namespace fusec::cli {
 
-#define COMMANDS(X)                                                                    \
-  X(run, "compute the outputs of a graph; --check compares them with the reference")   \
-  X(opt, "rewrite a graph and print it")                                               \
-  X(fuzz, "run random graphs on a device and compare them with the reference")                 \
-  X(import, "turn an ONNX model into a .fus text")                                     \
-  X(rules, "list the rewrite rules")                                                   \
-  X(passes, "list the passes")                                                         \
-  X(test, "run .fus tests and folders of ONNX node tests")                             \
-  X(ops, "list the ops, from their cards")
+#define COMMANDS(X)                                                                         \
+  X(run, "compute the outputs of a graph; --check compares them with the reference")        \
+  X(bench, "time graphs against the rate at which the device copies memory")                \
+  X(explain, "show the kernels of a graph, what they move, and why they are not fewer")     \
+  X(emit, "print the kernels of a graph as plan, CUDA, PTX, LLVM IR or assembly")           \
+  X(opt, "rewrite a graph and print it")                                                    \
+  X(test, "run .fus tests and folders of ONNX node tests")                                  \
+  X(fuzz, "run random graphs on a device and compare them with the reference")              \
+  X(reduce, "shrink a failing graph while a command keeps failing")                         \
+  X(import, "turn an ONNX model into a .fus text")                                          \
+  X(ops, "list the ops, from their cards")                                                  \
+  X(rules, "list the rewrite rules")                                                        \
+  X(passes, "list the passes")                                                              \
+  X(schedules, "list the ways in which a kernel may run, and which one a graph's kernels take") \
+  X(cache, "look at the directory of compiled kernels, or empty it")                        \
+  X(devices, "list what this build and this machine can run on")
 
 #define X(name, summary) Action add_##name(CLI::App&);
 COMMANDS(X)
@@ -34,6 +42,9 @@ const char kFooter[] = R"(Examples:
   fusec run docs/examples/softmax.fus --check --time      compute, compare with the reference evaluator, time it
   fusec run model.onnx -i x=x.npy -o y=y.npy              files: .npy, .npz, .safetensors, ONNX .pb
   fusec opt softmax.fus --print-changed                   what each pass does
+  fusec explain softmax.fus --target sm_90                which kernels, what they move, why not fewer
+  fusec emit softmax.fus --target sm_90 --as cuda         the generated text; no GPU is needed
+  fusec bench docs/examples/*.fus                         against the rate at which the machine copies memory
   fusec test test/                                        every .fus test below a folder
 
 A graph in the text form:
@@ -46,6 +57,7 @@ Exit status: 0 good, 1 a check failed, 2 the input is at fault, 3 the environmen
 Environment: FUSEC_CACHE_DIR, FUSEC_CACHE_BYTES, FUSEC_LOG=off|error|warn|info|debug.)";
 
 int main(int argc, char** argv) {
+  set_command(argc, argv);
   CLI::App app("fusec fuses tensor graphs into few kernels and runs them at the rate the memory allows.", "fusec");
   app.footer(kFooter);
   app.require_subcommand(1);

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <memory>
 
 #include "tools/fusec/command.h"
 
@@ -12,7 +13,20 @@ const char* const kForms[] = {"leaf", "exact", "formula", "reduce", "view", "com
 
 std::string pad(std::string text, size_t width) { return text.append(text.size() < width ? width - text.size() : 1, ' '); }
 
-int list(bool json) {
+int show(const OpInfo& card) {
+  std::cout << card.name << ": " << card.summary << "\n  form        " << kForms[int(card.form)] << "\n  operands    "
+            << (card.arity < 0 ? "any number" : std::to_string(card.arity))
+            << (card.optional_args ? ", the last " + std::to_string(card.optional_args) + " optional" : "")
+            << "\n  attributes  " << (card.attributes.empty() ? "none" : card.attributes) << "\n  cost        " << card.cost
+            << (card.cost == 1 ? " add an element\n" : " adds an element\n");
+  return 0;
+}
+
+int list(bool json, const std::string& only) {
+  if (!only.empty()) {
+    const std::optional<Op> found = op(only);
+    return found ? show(info(*found)) : fail(input_error("there is no op '" + only + "'"));
+  }
   if (json) std::cout << "[\n";
   for (int i = 0; i < kOps; ++i) {
     const OpInfo& card = info(Op(i));
@@ -33,8 +47,10 @@ int list(bool json) {
 
 Action add_ops(CLI::App& app) {
   auto json = std::make_shared<bool>(false);
+  auto only = std::make_shared<std::string>();
+  app.add_option("NAME", *only, "show this op's card");
   app.add_flag("--json", *json, "as JSON");
-  return [json] { return list(*json); };
+  return [json, only] { return list(*json, *only); };
 }
 
 }  // namespace fusec::cli

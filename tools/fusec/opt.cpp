@@ -14,11 +14,11 @@ namespace fusec::cli {
 namespace {
 
 struct Options {
-  std::string file, graph, dump_dir;
-  std::vector<std::string> passes, print_after, disable;
+  std::string file, graph, dump_dir, passes;
+  std::vector<std::string> print_after, disable;
   PassOptions pass;
   bool time = false, stats = false;
-  bool chosen = false;  // --passes was given, maybe with nothing: then no pass runs
+  const CLI::Option* chosen = nullptr;  // --passes: given with nothing, no pass runs
 };
 
 std::vector<std::string> separated(const std::vector<std::string>& lists) {
@@ -33,9 +33,7 @@ std::vector<std::string> separated(const std::vector<std::string>& lists) {
 }
 
 void declare(CLI::App& app, Options& o) {
-  CLI::Option* passes = app.add_option("--passes", o.passes, "a,b: only these, in this order; empty for none (default: the whole pipeline)")
-                            ->expected(0, -1)->take_all();
-  passes->each([&o](const std::string&) { o.chosen = true; });
+  o.chosen = app.add_option("--passes", o.passes, "a,b: only these, in this order; nothing: none (default: the whole pipeline)")->expected(0, 1);
   app.add_option("--print-after", o.print_after, "pass or all: print the graph after it, to stderr");
   app.add_flag("--print-changed", o.pass.print_changed, "print the graph after each pass that changed it, to stderr");
   app.add_option("--dump-dir", o.dump_dir, "write 00-input.fus, 01-…fus there");
@@ -49,11 +47,11 @@ void declare(CLI::App& app, Options& o) {
 
 Result<std::string> opt(const Options& o, const Graph& graph) {
   PassOptions pass = o.pass;
-  pass.passes = separated(o.passes);
+  pass.passes = separated({o.passes});
   const std::vector<std::string> after = separated(o.print_after), disable = separated(o.disable);
   pass.print_after.insert(after.begin(), after.end());
   pass.disable.insert(disable.begin(), disable.end());
-  if (o.chosen && pass.passes.empty()) return print(graph);
+  if (o.chosen->count() > 0 && pass.passes.empty()) return print(graph);
   Trace trace(o.dump_dir);
   trace.sink = [](std::string_view text) { std::cerr << text << (text.ends_with('\n') ? "" : "\n"); };
   Result<Graph> done = run_pipeline(graph, pass, trace);

@@ -11,6 +11,7 @@
 #include "tools/fusec/command.h"
 #include "tools/fusec/execute.h"
 #include "tools/fusec/import.h"
+#include "tools/fusec/progress.h"
 #include "tools/fusec/tensor_file.h"
 
 namespace fusec::cli {
@@ -107,8 +108,12 @@ int run(const Options& options) {
     std::cerr << "drawn from seed " << options.seed << ": " << join(", ", inputs->drawn.data(), inputs->drawn.data() + inputs->drawn.size()) << "\n";
 
   Timing timing;
-  Result<std::vector<Tensor>> values = execute(options.execute, *graph, inputs->values, options.time ? &timing : nullptr);
-  if (!values) return fail(values.error());
+  guard(print(*graph));
+  Result<std::vector<Tensor>> values = [&] {
+    const Progress progress("compiling and running @" + graph->name());
+    return execute(options.execute, *graph, inputs->values, options.time ? &timing : nullptr);
+  }();
+  if (!values) return fail(with_reproducer(values.error(), print(*graph)));
   if (Status s = write_outputs(*graph, *values, options.outputs); !s) return fail(s.error());
   if (!options.quiet && options.outputs.empty())
     for (size_t i = 0; i < values->size(); ++i) std::cout << graph->outputs()[i].name << ": " << preview((*values)[i]) << "\n";
@@ -116,6 +121,7 @@ int run(const Options& options) {
     std::cout << "time: " << time_text(timing.median) << " on " << timing.device << ", median of " << timing.runs << ", "
               << size_text(timing.bytes / std::max(timing.median, 1e-12)) << "/s; compile " << time_text(timing.compile) << "\n";
   if (!options.check) return 0;
+  const Progress progress("comparing with the reference evaluator");
   Result<CheckReport> report = check(*graph, inputs->values, *values, options.execute.numerics);
   if (!report) return fail(report.error());
   std::cout << report->text;

@@ -9,7 +9,7 @@ struct Row {
   const char* name;
   TextAction (*add)(CLI::App&);
 };
-const Row kTextCommands[] = {{"opt", add_text_opt}};
+const Row kTextCommands[] = {{"opt", add_text_opt}, {"explain", add_text_explain}, {"emit", add_text_emit}};
 }  // namespace
 
 Result<std::string> run_text_command(const std::vector<std::string>& words, const Graph& graph) {

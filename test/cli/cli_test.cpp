@@ -1,0 +1,225 @@
+// The command line from outside: exit statuses, what goes where, files in and out, the cache between processes.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Ran {
+  int status;
+  std::string out, err;
+};
+
+struct Cli : testing::Test {
+  Cli() {
+    char name[] = "/tmp/fusec-cli-XXXXXX";
+    dir = ::mkdtemp(name);
+    ::setenv("FUSEC_CACHE_DIR", (dir / "cache").c_str(), 1);
+    ::setenv("TMPDIR", dir.c_str(), 1);
+  }
+  ~Cli() override { fs::remove_all(dir); }
+
+  Ran run(const std::string& arguments, const std::string& before = "") {
+    const std::string out = (dir / "out").string(), err = (dir / "err").string();
+    const std::string command = before + " '" FUSEC_BINARY_DIR "/fusec' " + arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
+    const int status = std::system(("cd '" + dir.string() + "' && " + command).c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status), read(out), read(err)};
+  }
+  static std::string read(const fs::path& path) {
+    std::stringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  void write(const char* name, const std::string& text) { std::ofstream(dir / name, std::ios::binary) << text; }
+  size_t files() { return size_t(std::distance(fs::directory_iterator(dir), fs::directory_iterator())); }
+
+  fs::path dir;
+};
+
+const char kGraph[] = "graph @f(%x: f32[N,3], %y: f32[3]) -> f32[N,3] {\n  %z = add %x, %y\n  %r = relu %z\n  return %r\n}\n";
+
+TEST_F(Cli, HelpTeaches) {
+  const Ran help = run("--help");
+  EXPECT_EQ(help.status, 0);
+  EXPECT_NE(help.out.find("fusec run docs/examples/softmax.fus"), std::string::npos);
+  EXPECT_EQ(run("run --help").status, 0);
+  EXPECT_EQ(run("frobnicate").status, 2);
+  EXPECT_EQ(run("").status, 2);
+}
+
+TEST_F(Cli, RunChecksAgainstTheReference) {
+  write("f.fus", kGraph);
+  for (const char* device : {"reference",
+#if FUSEC_HAS_CPU
+                             "cpu",
+#endif
+                             "auto"}) {
+    const Ran r = run(std::string("run f.fus --dim N=7 --check --device ") + device);
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_NE(r.out.find("every bit as the reference"), std::string::npos) << r.out;
+    EXPECT_NE(r.err.find("drawn from seed 0: x, y"), std::string::npos) << r.err;
+  }
+}
+
+TEST_F(Cli, StatusesTellWhoseFaultItIs) {
+  write("f.fus", kGraph);
+  EXPECT_EQ(run("run f.fus").status, 2) << "N has no size";
+  EXPECT_NE(run("run f.fus").err.find("--dim N="), std::string::npos);
+  EXPECT_EQ(run("run missing.fus").status, 2);
+  EXPECT_EQ(run("run f.fus --dim K=3").status, 2);
+  EXPECT_EQ(run("run f.fus --dim N=3 --device tpu").status, 2);
+  EXPECT_EQ(run("run f.fus --dim N=3 --device cuda:99").status, 3);
+  EXPECT_EQ(run("run f.fus --graph g --dim N=3").status, 2);
+  write("bad.fus", "graph @f(%x: f32[2]) -> f32[2] {\n  return %y\n}\n");
+  const Ran bad = run("run bad.fus");
+  EXPECT_EQ(bad.status, 2);
+  EXPECT_NE(bad.err.find("bad.fus:2:"), std::string::npos) << bad.err;
+  EXPECT_EQ(bad.out, "");
+}
+
+/// numpy's own layout, written here by hand: little-endian f32, version 1.0.
+std::string npy(const std::string& shape, const std::vector<float>& data) {
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }";
+  header.append(63 - (10 + header.size()) % 64, ' ') += '\n';
+  std::string out = "\x93NUMPY";
+  out += {'\1', '\0', char(header.size()), '\0'};
+  out += header;
+  return out.append(reinterpret_cast<const char*>(data.data()), data.size() * 4);
+}
+
+TEST_F(Cli, FilesInAndOut) {
+  write("f.fus", kGraph);
+  write("x.npy", npy("(2, 3)", {1, -2, 3, -4, 5, -6}));
+  write("y.npy", npy("(3,)", {1, 1, 1}));
+  const std::string want = npy("(2, 3, )", {2, 0, 4, 0, 6, 0});
+  EXPECT_EQ(run("run f.fus -i x=x.npy -i y=y.npy -o r=r.npy --device reference").status, 0);
+  EXPECT_EQ(read(dir / "r.npy"), want);
+  for (const char* file : {"r.npz", "r.safetensors"}) {
+    EXPECT_EQ(run(std::string("run f.fus -i x=x.npy -i y=y.npy --device reference -o ") + file).status, 0);
+    // What was written is read back as an input of another graph.
+    write("id.fus", "graph @id(%r: f32[2,3]) -> f32[2,3] {\n  return %r\n}\n");
+    EXPECT_EQ(run(std::string("run id.fus --device reference -o back.npy -i ") + file).status, 0);
+    EXPECT_EQ(read(dir / "back.npy"), want) << file;
+    EXPECT_EQ(run(std::string("run id.fus --device reference -o back.npy -i r=") + file + ":r").status, 0);
+  }
+}
+
+TEST_F(Cli, DamagedInputsAreInputErrors) {
+  write("f.fus", kGraph);
+  const std::string good = npy("(2, 3)", {1, 2, 3, 4, 5, 6});
+  for (size_t n = 0; n < good.size(); n += 13) {
+    write("x.npy", good.substr(0, n));
+    EXPECT_EQ(run("run f.fus -i x=x.npy").status, 2) << n;
+  }
+  write("x.npy", npy("(999999999999, 999999999999)", {1}));
+  EXPECT_EQ(run("run f.fus -i x=x.npy").status, 2);
+  write("x.npy", npy("(2, 4)", {1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(run("run f.fus -i x=x.npy").status, 2) << "another shape";
+  EXPECT_EQ(run("run f.fus -i q=x.npy").status, 2) << "no such input";
+}
+
+TEST_F(Cli, AFailedWriteLeavesNothing) {
+  write("f.fus", kGraph);
+  const size_t before = files();
+  EXPECT_EQ(run("run f.fus --dim N=2 --device reference -o r=/nonexistent/r.npy").status, 3);
+  EXPECT_EQ(files(), before + 2) << "only the two captured outputs";
+}
+
+TEST_F(Cli, TestPassesFailsAndBlesses) {
+  const std::string graph = "graph @f(%x: f32[3]) -> f32[3] {\n  %y: f32[3] = mul %x, 2.0\n  return %y\n}\n";
+  write("good.fus", graph + "; expect: unchanged\n; eval: @f([1, nan, -0.0]) == [2, nan, -0.0]\n; eval: @f([1, 2, 3]) ~= 1e-3 [2.0001, 4, 6]\n");
+  EXPECT_EQ(run("test good.fus").status, 0) << read(dir / "out");
+  write("wrong.fus", graph + "; eval: @f([1, 2, 0.0]) == [2, 4, -0.0]\n");
+  EXPECT_EQ(run("test wrong.fus --device reference").status, 1);
+  EXPECT_NE(read(dir / "out").find("wrong.fus:5"), std::string::npos) << read(dir / "out");
+  write("stale.fus", graph + "; expect:\n;   something else\n; the next test's comment\n");
+  EXPECT_EQ(run("test stale.fus --device reference").status, 1);
+  EXPECT_EQ(run("test stale.fus --device reference --bless").status, 0);
+  EXPECT_EQ(read(dir / "stale.fus"), graph + "; expect: unchanged\n; the next test's comment\n");
+  write("error.fus", "graph @f(%x: f32[3]) -> f32[3] {\n  return %y\n}\n; expect-error: nothing\n");
+  EXPECT_EQ(run("test error.fus --device reference --bless").status, 0);
+  EXPECT_NE(read(dir / "error.fus").find("; expect-error: error.fus:2:"), std::string::npos) << read(dir / "error.fus");
+  EXPECT_EQ(run("test error.fus --device reference").status, 0);
+  EXPECT_EQ(run("test empty").status, 2);
+}
+
+TEST_F(Cli, ReduceFindsTheCulprit) {
+  write("big.fus", R"(graph @f(%x: f32[64,8], %y: f32[64,8]) -> (f32[64,8], f32[64]) {
+  %a = add %x, %y
+  %b = exp %a
+  %c = tanh %b
+  %d = mul %c, 3.0
+  %s = sum %d {axes=[1]}
+  return %d, %s
+}
+)");
+  // "Fails" as long as there is a tanh.
+  EXPECT_EQ(run("reduce big.fus -o small.fus -- sh -c '! grep -q tanh {}' ").status, 2) << "{} is a word of its own";
+  write("check.sh", "grep -q tanh \"$1\" && exit 1\nexit 0\n");
+  const Ran r = run("reduce big.fus -o small.fus -- sh check.sh {}");
+  EXPECT_EQ(r.status, 0) << r.err;
+  const std::string small = read(dir / "small.fus");
+  EXPECT_NE(small.find("tanh"), std::string::npos) << small;
+  for (const char* gone : {"exp", "add", "mul", "sum", "64"}) EXPECT_EQ(small.find(gone), std::string::npos) << gone << "\n" << small;
+}
+
+TEST_F(Cli, ExplainAndEmitNeedNoDevice) {
+  write("f.fus", kGraph);
+#if FUSEC_HAS_CPU
+  EXPECT_EQ(run("explain f.fus --target cpu").status, 0) << read(dir / "err");
+  EXPECT_NE(read(dir / "out").find("1 kernel"), std::string::npos) << read(dir / "out");
+  EXPECT_EQ(run("explain f.fus --target cpu --json").status, 0);
+  EXPECT_EQ(read(dir / "out").front(), '{');
+  EXPECT_EQ(run("emit f.fus --target cpu --as llvm").status, 0);
+  EXPECT_NE(read(dir / "out").find("define"), std::string::npos);
+#endif
+#if FUSEC_HAS_CUDA
+  EXPECT_EQ(run("emit f.fus --target sm_90 --as cuda -o code").status, 0) << read(dir / "err");
+  EXPECT_NE(read(dir / "code" / "g0.cu").find("__global__"), std::string::npos);
+#endif
+  EXPECT_EQ(run("emit f.fus --target sm_90 --as nonsense").status, 2);
+  EXPECT_EQ(run("explain f.fus --target z80").status, 2);
+}
+
+#if FUSEC_HAS_CPU
+TEST_F(Cli, TheSecondProcessCompilesNothing) {
+  write("f.fus", kGraph);
+  EXPECT_EQ(run("run f.fus --dim N=7 --device cpu").status, 0);
+  const Ran stats = run("cache stats");
+  EXPECT_EQ(stats.status, 0);
+  size_t entries = 0;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(dir / "cache")) ++entries;
+  EXPECT_GE(entries, 1u);
+  const auto before = fs::last_write_time(dir / "cache");
+  EXPECT_EQ(run("run f.fus --dim N=7 --device cpu --check").status, 0);
+  EXPECT_EQ(fs::last_write_time(dir / "cache"), before) << "no entry was made or replaced";
+  for (const auto& entry : fs::directory_iterator(dir / "cache")) fs::resize_file(entry, 10);
+  EXPECT_EQ(run("run f.fus --dim N=7 --device cpu --check").status, 0) << "damage is a miss";
+  EXPECT_EQ(run("cache verify").status, 0) << "and was repaired";
+  EXPECT_EQ(run("cache clear").status, 0);
+  EXPECT_TRUE(fs::is_empty(dir / "cache"));
+}
+
+TEST_F(Cli, NoCacheAtAllStillWorks) {
+  write("f.fus", kGraph);
+  for (const char* environment : {"env -u FUSEC_CACHE_DIR -u XDG_CACHE_HOME HOME=/nonexistent", "env -u FUSEC_CACHE_DIR -u XDG_CACHE_HOME -u HOME",
+                                  "env FUSEC_CACHE_DIR=/proc/fusec"}) {
+    const Ran r = run("run f.fus --dim N=3 --device cpu --check", environment);
+    EXPECT_EQ(r.status, 0) << environment << "\n" << r.err;
+    size_t warnings = 0;
+    for (size_t at = 0; (at = r.err.find("warning", at)) != std::string::npos; ++at) ++warnings;
+    EXPECT_LE(warnings, 1u) << r.err;
+  }
+}
+#endif
+
+}  // namespace

@@ -1,0 +1,77 @@
+// fusec cache: looks at the directory of compiled kernels and empties it.
+
+#include <CLI/CLI.hpp>
+#include <ctime>
+#include <iostream>
+#include <memory>
+
+#include "runtime/cache_dir.h"
+#include "tools/fusec/command.h"
+
+namespace fusec::cli {
+namespace {
+
+std::string day(int64_t seconds) {
+  const std::time_t t = seconds;
+  std::tm utc{};
+  ::gmtime_r(&t, &utc);
+  auto two = [](int n) { return (n < 10 ? "0" : "") + std::to_string(n); };
+  return std::to_string(utc.tm_year + 1900) + "-" + two(utc.tm_mon + 1) + "-" + two(utc.tm_mday) + " " + two(utc.tm_hour) + ":" + two(utc.tm_min);
+}
+
+void list(const CacheDir& dir) {
+  for (const CacheDir::Entry& entry : dir.list()) {
+    const std::optional<Artifact> artifact = dir.inspect(entry);
+    std::cout << entry.name.substr(0, 12) << "  " << day(entry.used) << "  " << size_text(double(entry.bytes)) << "  "
+              << (artifact ? artifact->target.substr(0, 40) + "  " + print(artifact->schedule) : "damaged") << "\n";
+  }
+}
+
+void stats(const CacheDir& dir) {
+  uint64_t bytes = 0;
+  const std::vector<CacheDir::Entry> entries = dir.list();
+  for (const CacheDir::Entry& entry : entries) bytes += entry.bytes;
+  std::cout << dir.path() << ": " << entries.size() << " kernels, " << size_text(double(bytes)) << " of at most "
+            << size_text(double(CacheDir::default_capacity())) << "\n";
+}
+
+int verify(const CacheDir& dir) {
+  int good = 0, bad = 0;
+  for (const CacheDir::Entry& entry : dir.list()) {
+    if (dir.inspect(entry)) ++good;
+    else ++bad, dir.remove(entry);
+  }
+  std::cout << good << " good, " << bad << " damaged and removed\n";
+  return bad ? 1 : 0;
+}
+
+int run(const std::string& what) {
+  const std::string path = CacheDir::default_path();
+  if (what == "path") {
+    std::cout << path << "\n";
+    return path.empty() ? 3 : 0;
+  }
+  Result<CacheDir> dir = CacheDir::open(path);
+  if (!dir) return fail(dir.error());
+  if (what == "ls") list(*dir);
+  if (what == "stats") stats(*dir);
+  if (what == "verify") return verify(*dir);
+  if (what == "clear") {
+    const std::vector<CacheDir::Entry> entries = dir->list();
+    for (const CacheDir::Entry& entry : entries) dir->remove(entry);
+    std::cout << entries.size() << " kernels removed\n";
+  }
+  return 0;
+}
+
+}  // namespace
+
+Action add_cache(CLI::App& app) {
+  auto what = std::make_shared<std::string>();
+  app.add_option("WHAT", *what, "path; ls: entries, last used first; stats; verify: remove what is damaged, exit 1 if any was; clear")
+      ->required()
+      ->check(CLI::IsMember({"path", "ls", "stats", "verify", "clear"}));
+  return [what] { return run(*what); };
+}
+
+}  // namespace fusec::cli

@@ -1,0 +1,80 @@
+#include "tools/fusec/kernels.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+
+#include "tools/fusec/execute.h"
+#if FUSEC_HAS_CPU
+#include "codegen/cpu/cpu.h"
+#endif
+#if FUSEC_HAS_CUDA
+#include "codegen/cuda/cuda.h"
+#endif
+
+namespace fusec::cli {
+
+int sm_of(const std::string& target) {
+  int sm = -1;
+  if (!target.starts_with("sm_")) return -1;
+  const auto [end, error] = std::from_chars(target.data() + 3, target.data() + target.size(), sm);
+  return error == std::errc() && end == target.data() + target.size() && sm >= 50 ? sm : -1;
+}
+
+void add_kernel_options(CLI::App& app, KernelOptions& options) {
+  app.add_option("--target", options.target, "cpu, or an architecture such as sm_90: no GPU is needed")->capture_default_str();
+  app.add_option("--dim", options.dims, "N=1024: size of a named dim (default: 1024 each)");
+  app.add_flag("!--no-fuse", options.fuse, "one kernel an operation");
+  add_numerics_option(app, options.numerics);
+}
+
+namespace {
+
+Status choose(const KernelOptions& options, PlannedKernel& k) {
+  if (options.target == "cpu") {
+#if FUSEC_HAS_CPU
+    k.schedule = cpu::schedule(k.kernel, k.facts, cpu::host());
+    k.launch = cpu::launch(k.kernel, k.schedule, k.facts);
+    return Done{};
+#else
+    return environment_error("target cpu: this fusec was built without LLVM");
+#endif
+  }
+  const int sm = sm_of(options.target);
+  if (sm < 0) return input_error("unknown target '" + options.target + "': cpu and sm_80, sm_90 … are known");
+#if FUSEC_HAS_CUDA
+  k.schedule = cuda::schedule(k.kernel, k.facts, cuda::device(sm));
+  k.launch = cuda::launch(k.kernel, k.schedule, k.facts, cuda::device(sm));
+  return Done{};
+#else
+  return environment_error("target " + options.target + ": this fusec was built without the CUDA toolkit");
+#endif
+}
+
+}  // namespace
+
+Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options) {
+  Planned out;
+  Result<Sizes> sizes = parse_dims(options.dims);
+  if (!sizes) return sizes.error();
+  out.sizes = std::move(*sizes);
+  const std::vector<std::string> symbols = graph.symbols();
+  for (const auto& [name, size] : out.sizes)
+    if (std::find(symbols.begin(), symbols.end(), name) == symbols.end()) return input_error("graph @" + graph.name() + " has no dim " + name);
+  for (const std::string& symbol : symbols)
+    if (out.sizes.emplace(symbol, 1024).second) out.assumed.push_back(symbol);
+  Result<ProgramPlan> plan = make_plan(graph, {.numerics = options.numerics, .fuse = options.fuse});
+  if (!plan) return plan.error();
+  out.plan = std::make_unique<ProgramPlan>(std::move(*plan));
+  for (const PlanStep& step : out.plan->steps) {
+    Result<Kernel> kernel = build(*step.graph, step.group, {.numerics = options.numerics});
+    if (!kernel) return kernel.error();
+    PlannedKernel k{&step, std::move(*kernel), {}, {}, {}};
+    k.facts = facts(k.kernel, dense_binding(k.kernel, out.sizes));
+    if (Status s = choose(options, k); !s) return s.error();
+    out.kernels.push_back(std::move(k));
+  }
+  return out;
+}
+
+}  // namespace fusec::cli
