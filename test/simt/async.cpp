@@ -73,6 +73,7 @@ void deliver(size_t index) {
   Flight flight = std::move(m.flights[index]);
   m.flights.erase(m.flights.begin() + static_cast<ptrdiff_t>(index));
   std::memcpy(flight.to, flight.bytes.data(), flight.bytes.size());
+  progressed();
   if (!flight.mbarrier) return;
   Mbarrier& barrier = m.mbarriers.at(flight.mbarrier);
   barrier.bytes -= static_cast<int64_t>(flight.bytes.size());

@@ -29,6 +29,7 @@ namespace {
 using namespace llvm;
 
 constexpr const char* kKernelSection = "simt_kernels";
+constexpr uint64_t kMostFrame = 40 << 10;  // bytes of local variables of one function: a fiber's stack is 64 KB
 constexpr uint64_t kFirst = 128, kZone = 64, kDynamicAlign = 1024;
 
 class Pass {
@@ -42,6 +43,7 @@ class Pass {
     lay_out_shared();
     for (Function& function : module_)
       if (!function.isDeclaration()) {
+        check_frame(function);
         guard_divisions(function);
         hook(function);
         hook_bare_loops(function);
@@ -122,6 +124,15 @@ class Pass {
     }
   }
 
+  void check_frame(Function& function) {
+    uint64_t bytes = 0;
+    for (Instruction& i : instructions(function))
+      if (auto* variable = dyn_cast<AllocaInst>(&i)) bytes += variable->getAllocationSize(layout_).value_or(TypeSize::getFixed(kMostFrame)).getFixedValue();
+    if (bytes > kMostFrame)
+      problem_ = demangle(function.getName().str()) + " has " + std::to_string(bytes) + " bytes of local variables; a thread here has room for " +
+                 std::to_string(kMostFrame);
+  }
+
   // A loop that calls nothing would never meet the step limit.
   void hook_bare_loops(Function& function) {
     DominatorTree tree(function);
@@ -176,7 +187,9 @@ class Pass {
       }
       uint64_t bytes = layout_.getTypeAllocSize(variable.getValueType()), align = std::max<uint64_t>(16, variable.getAlign().valueOrOne().value());
       at = (at + align - 1) / align * align;
-      kernel_.shared.push_back({demangle(variable.getName().str()), at, bytes});
+      std::string name = demangle(variable.getName().str());  // "void rows<K, 4>(K::Args const&)::scratch": the last part will do
+      if (size_t last = name.rfind("::"); last != std::string::npos) name = name.substr(last + 2);
+      kernel_.shared.push_back({name, at, bytes});
       offset_[&variable] = at;
       kernel_.shared_bytes += bytes;
       at += bytes + kZone;

@@ -16,7 +16,7 @@ u32 now = 1;
 
 namespace {
 
-constexpr size_t kStack = 64 << 10;
+constexpr size_t kStack = 64 << 10;  // kMostFrame of instrument.cpp fits, with room for calls and hooks
 constexpr u64 kCanary = 0x5ca1ab1e0ddba11ull;
 char* stacks;
 size_t stack_count;
@@ -237,7 +237,9 @@ void give_way() {
 
 void polled(u32 site) {
   Machine& m = *machine;
-  if (++m.idle_polls > 10'000 + 64 * m.pool.size() && m.flights.empty())
+  // Copies that travel as long as somebody can run would never arrive while everybody polls for them.
+  if (!m.flights.empty() && m.idle_polls >= m.pool.size()) deliver(0);
+  if (++m.idle_polls > 10'000 + 64 * m.pool.size())
     fail(SIMT_ENDLESS, site, format("endless spin: %s polls at %s, and nothing changes any more", name(*m.current).c_str(), place(site).c_str()));
   give_way();
 }

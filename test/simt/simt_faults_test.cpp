@@ -272,6 +272,50 @@ extern "C" __global__ void g0(float* x) {
 })", {{SIMT_ENDLESS}, "loop"}, {.block = {32}, .limit = 100'000});
 }
 
+TEST(SimtFaults, BlocksThatWaitForEachOther) {
+  // Needs them side by side, as a device would have them; with the flag but not its order, the values race.
+  const std::string text = R"(
+extern "C" __global__ void g0(float* x) {
+  unsigned* arrived = (unsigned*)(x + 255);
+  if (threadIdx.x == 0) x[blockIdx.x] = (float)blockIdx.x;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    simt_add_release(arrived, 1u);                                  //arrive//
+    while (simt_ld_acquire(arrived) < 3) {}                         //poll//
+  }
+  __syncthreads();
+  if (threadIdx.x == 1) x[16 + blockIdx.x] = x[(blockIdx.x + 1) % 3];   //read//
+})";
+  auto launch = [&](const std::string& source, Launch how) {
+    Memory memory;
+    float* x = memory.allocate<float>(256, "x");
+    std::fill(x, x + 256, 0.f);
+    how.grid = {3};
+    how.block = {64};
+    return load(source).launch("g0", memory, how, x);
+  };
+  in_all_orders([&](Launch how) {
+    how.resident = 3;
+    EXPECT_EQ(launch(text, how).text, "");
+    EXPECT_EQ(launch(replaced(text, "simt_add_release", "simt_add_relaxed"), how).fault, SIMT_RACE_GLOBAL);
+    how.resident = 1;
+    EXPECT_EQ(launch(text, how).fault, SIMT_ENDLESS);
+  });
+}
+
+TEST(SimtFaults, PollingForACopyEnds) {
+  right(R"(
+extern "C" __global__ void g0(float* x) {
+  __shared__ __align__(16) float s[64];
+  __shared__ unsigned long long bar;
+  if (threadIdx.x == 0) simt_mbarrier_init(&bar, 1);
+  __syncthreads();
+  if (threadIdx.x == 0) simt_mbarrier_arrive_expect(&bar, 256), simt_bulk_load(s, x, 256, &bar);
+  while (!simt_mbarrier_test(&bar, 0)) {}
+  if (s[threadIdx.x & 63] != x[threadIdx.x & 63]) __trap();
+})");
+}
+
 // --- addresses -----------------------------------------------------------------------------------------------------------------------------------
 
 TEST(SimtFaults, MissingTailGuard) {

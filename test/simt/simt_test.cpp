@@ -1,6 +1,9 @@
 // What we feared: the runner itself reports something on a right kernel, or computes something else. Each kernel runs in five orders with the
 // full detector, and its results are compared with sums taken in double.
 
+#include <atomic>
+#include <thread>
+
 #include "test/simt/cases.h"
 
 namespace fusec::simt {
@@ -64,6 +67,27 @@ TEST(Simt, ParametersOfEveryShape) {
   EXPECT_EQ(run("const __grid_constant__ R r", "*r.out = r.a + r.b + r.c[8]", r), 7);
   EXPECT_EQ(run("R r", "r.a += 8; *r.out = r.a + r.b + r.c[threadIdx.x + 8]", r), 15);
   EXPECT_EQ(r.a, 1);  // a parameter is the thread's own
+}
+
+TEST(Simt, ManyThreadsMayUseIt) {
+  std::string text = text_of("transpose");
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (int i = 0; i < 4; i++)
+    threads.emplace_back([&, i] {
+      for (int k = 0; k < 3; k++) {
+        Outcome outcome = run_transpose(Library::open().load(text + std::string(static_cast<size_t>(i + k), '\n')), {});
+        right += outcome.result.ok() && outcome.error == 0;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 12);
+}
+
+TEST(Simt, TooManyLocalVariables) {
+  Kernel kernel = Library::open().load(
+      "extern \"C\" __global__ void g0(int* x) { int a[20000]; for (int i = 0; i < 20000; i++) a[i] = x[i]; x[0] = a[x[1]]; }");
+  EXPECT_NE(kernel.error().find("80000 bytes of local variables"), std::string::npos) << kernel.error();
 }
 
 TEST(Simt, OverlappingRangesAreOneBuffer) {
