@@ -43,7 +43,7 @@ bool is_rule(std::string_view name) {
 
 Status check_names(const PassOptions& options) {
   for (const std::string& name : options.passes)
-    if (!find_pass(name)) return input_error("there is no pass \"" + name + "\"; fusec opt --list names them all");
+    if (!find_pass(name)) return input_error("there is no pass \"" + name + "\"; fusec passes lists them");
   for (const std::string& name : options.print_after)
     if (name != "all" && !find_pass(name)) return input_error("there is no pass \"" + name + "\" to print after");
   for (const std::string& name : options.disable)

@@ -18,7 +18,8 @@ std::optional<Match> match(const RewriteRule& rule, const GraphBuilder& b, Value
 using Make = std::function<Value(Op, std::vector<Value>, Attrs)>;
 
 /// Builds `put` with the names of `m`; its result has the element type and shape of `root` (a broadcast is added where the
-/// expression alone would be smaller). nullopt when that has no such type, or a constant does not exist in its type: the rule then does not fire.
+/// expression alone would be smaller). nullopt when that cannot be, or a constant does not exist in its type: the rule then does
+/// not fire.
 std::optional<Value> build(const Pattern& put, const Match& m, GraphBuilder& b, Type root, const Make& make);
 
 /// Value of an op over known operands, by the reference evaluator; nullopt when it has none.

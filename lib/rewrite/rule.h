@@ -5,8 +5,8 @@
 //   {"div-pow2",   x / c,         x * fold(1 / c),   exact,    has_exact_reciprocal},
 //   {"add-const",  (x + c) + d,   x + fold(c + d),   integers},
 //
-// x, y, z match any value and the same name matches the same value; c, d, e, f match scalar constants; a number matches the constant of
-// that very value (0 is no -0.0). Commutative ops match both ways round. Operands broadcast, and so does what is put.
+// x, y, z match any value and the same name matches the same value; c, d, e, f match scalar constants; a number matches the
+// constant of that very value (0 is no -0.0). Commutative ops match both ways round. Operands broadcast, and so does what is put.
 
 #include <array>
 #include <optional>
@@ -103,7 +103,8 @@ inline Pattern node(Op op, std::vector<Pattern> args, uint8_t type = kNoSlot) {
   return p;
 }
 inline const Pattern x = leaf(Pattern::value, 0), y = leaf(Pattern::value, 1), z = leaf(Pattern::value, 2);
-inline const Pattern c = leaf(Pattern::constant, 0), d = leaf(Pattern::constant, 1), e = leaf(Pattern::constant, 2), f = leaf(Pattern::constant, 3);
+inline const Pattern c = leaf(Pattern::constant, 0), d = leaf(Pattern::constant, 1), e = leaf(Pattern::constant, 2),
+                     f = leaf(Pattern::constant, 3);
 
 inline Pattern special(Pattern::Special which) {
   Pattern p = leaf(Pattern::special, 0);
