@@ -9,8 +9,8 @@ struct Terms;
 
 template <>
 struct Terms<float> {
-  /// e^r = 1 + r + r² p(r), |r| ≤ ln 2; error 0.244, unrounded 0.239 (2^-24)
-  static constexpr float exp[] = {0x1.00000c0000000p-1f, 0x1.5555120000000p-3f, 0x1.5549cc0000000p-5f, 0x1.1126a40000000p-7f, 0x1.71ca020000000p-10f, 0x1.9c01f00000000p-13f};
+  /// e^r = 1 + r + r² p(r), |r| ≤ ln 2; error 0.0199, unrounded 0.00937 (2^-24)
+  static constexpr float exp[] = {0x1.0000000000000p-1f, 0x1.5555660000000p-3f, 0x1.5555840000000p-5f, 0x1.1107840000000p-7f, 0x1.6beff80000000p-10f, 0x1.a6bd660000000p-13f, 0x1.b072e00000000p-16f};
   /// e^r = 1 + r + r² p(r), |r| ≤ ln 2 / 2, relative to e^r - 1; error 0.236, unrounded 0.221 (2^-24)
   static constexpr float expm1[] = {0x1.fffffe0000000p-2f, 0x1.5554aa0000000p-3f, 0x1.55579c0000000p-5f, 0x1.122c5c0000000p-7f, 0x1.6ab9320000000p-10f};
   /// 2^r = 1 + r p(r), |r| ≤ 1; error 0.239, unrounded 0.195 (2^-24)

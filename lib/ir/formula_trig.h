@@ -34,10 +34,13 @@ Angle<F> reduce_turns(F a) {
   const U64 high = (x << shift) | (y >> rest);
   const U64 low = ((y << shift) | (z >> rest)) >> 32;
   const U64 turns = mantissa * high + ((mantissa * low) >> 32);  // of 2^64
-  const F fraction = cast<float>(bitcast<int64_t>(turns << 2));  // of a quarter turn, times 2^64
+  // The fraction of a quarter turn, times 2^64: 24 bits that convert exactly, and the rest.
+  const U64 fraction = turns << 2;
+  const F most = cast<float>(bitcast<int64_t>(fraction & (~uint64_t{0} << 40)));
+  const F least = cast<float>(bitcast<int64_t>(fraction & ((uint64_t{1} << 40) - 1)));
+  const F r = fma(most, 0x1.921fb6p-64f, fma(most, -0x1.777a5cp-89f, least * 0x1.921fb6p-64f));
   const auto small = a < 1;
-  return {select(small, a, fma(fraction, 0x1.921fb6p-64f, fraction * -0x1.777a5cp-89f)), F(0),
-          select(small, I32(0), cast<int32_t>((turns + (uint64_t{1} << 61)) >> 62))};
+  return {select(small, a, r), F(0), select(small, I32(0), cast<int32_t>((turns + (uint64_t{1} << 61)) >> 62))};
 }
 
 template <class F>

@@ -1,10 +1,10 @@
 // Measures formulas and keeps the table of docs/numerics.md: largest error found and where, and the numbers of steps.
 //
-//   formula_exhaustive [--f64 MILLIONS] [--write docs/numerics.md] [op …]      (no op: all of them)
+//   formula_exhaustive [--sample] [--millions N] [--write docs/numerics.md] [op …]      (no op: all of them)
 //
-// f32 with one operand: all 2^32 inputs. The f64 formula is the quick judge, eight lanes at a time; whatever may set a
-// new record, every 61st input, and angles beyond f64's limit go to the C library in double. f64, and ops with two operands:
-// MILLIONS random inputs (default 4) against the C library in long double (double). Takes about half a minute an op.
+// f32 with one operand: all 2^32 inputs, unless --sample. The f64 formula is the quick judge, eight lanes at a time; whatever may set a
+// new record, every 61st input, and angles beyond f64's limit go to the C library in double; about half a minute an op. The rest:
+// N million random inputs (f32: 8 N; N is 1 when absent) against the C library in long double (f32: double), marked "sample".
 
 #include <charconv>
 #include <cstdio>
@@ -96,14 +96,15 @@ std::string place(const Worst<T>& w, int operands) {
 }
 
 /// The row of `op` measured; its bounds come from `old`.
-FormulaRow measured(Op op, FormulaRow old, size_t f64_samples) {
+FormulaRow measured(Op op, FormulaRow old, bool all, size_t f64_samples) {
   const int operands = info(op).arity;
-  const auto f32 = operands == 1 ? all_floats(op) : sampled<float, double>(op, 4 * f64_samples);
+  all = all && operands == 1;
+  const auto f32 = all ? all_floats(op) : sampled<float, double>(op, 8 * f64_samples);
   const auto f64 = sampled<double, long double>(op, f64_samples);
   old.cells[FormulaRow::op] = name(op);
   old.cells[FormulaRow::f32_steps] = std::to_string(working_steps(*formula(op, DType::f32)));
   old.cells[FormulaRow::f64_steps] = std::to_string(working_steps(*formula(op, DType::f64)));
-  old.cells[FormulaRow::f32_found] = digits(f32.ulps, 3, std::chars_format::fixed) + (operands == 1 ? "" : " (sample)");
+  old.cells[FormulaRow::f32_found] = digits(f32.ulps, 3, std::chars_format::fixed) + (all ? "" : " (sample)");
   old.cells[FormulaRow::f64_found] = digits(f64.ulps, 3, std::chars_format::fixed);
   old.cells[FormulaRow::f32_at] = place(f32, operands);
   old.cells[FormulaRow::f64_at] = place(f64, operands);
@@ -127,12 +128,14 @@ bool write_row(const std::string& path, const FormulaRow& row) {
 
 int run(int count, char** arguments) {
   std::string path;
-  size_t millions = 4;
+  size_t millions = 1;
+  bool all = true;
   std::vector<Op> ops;
   for (int i = 1; i < count; ++i) {
     const std::string word = arguments[i];
     if (word == "--write" && i + 1 < count) path = arguments[++i];
-    else if (word == "--f64" && i + 1 < count) millions = std::strtoull(arguments[++i], nullptr, 10);
+    else if (word == "--sample") all = false;
+    else if (word == "--millions" && i + 1 < count) millions = std::strtoull(arguments[++i], nullptr, 10);
     else if (const auto which = op(word); which && info(*which).form == Form::formula) ops.push_back(*which);
     else return std::fprintf(stderr, "%s is no formula\n", word.c_str()), 2;
   }
@@ -142,7 +145,7 @@ int run(int count, char** arguments) {
   for (Op which : ops) {
     const auto rows = path.empty() ? std::map<std::string, FormulaRow>{} : formula_rows(path);
     const auto old = rows.find(std::string(name(which)));
-    const FormulaRow row = measured(which, old == rows.end() ? FormulaRow{} : old->second, millions * 1000000);
+    const FormulaRow row = measured(which, old == rows.end() ? FormulaRow{} : old->second, all, millions * 1000000);
     std::puts(text(row).c_str());
     std::fflush(stdout);
     if (!path.empty() && !write_row(path, row)) return std::fprintf(stderr, "%s has no such row\n", path.c_str()), 3;

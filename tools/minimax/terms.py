@@ -22,7 +22,7 @@ def rows(T):
         return range(single if T == f32 else double)
     half = ln2 / 2 * mp.mpf("1.0002")
     yield ("exp", "e^r = 1 + r + r² p(r), |r| ≤ ln 2", lambda r: (mp.expm1(r) - r) / r**2, lambda r: r**2 / mp.exp(r),
-           n(6, 12), -2 * half, 2 * half)
+           n(7, 12), -2 * half, 2 * half)
     yield ("expm1", "e^r = 1 + r + r² p(r), |r| ≤ ln 2 / 2, relative to e^r - 1", lambda r: (mp.expm1(r) - r) / r**2,
            lambda r: r**2 / mp.expm1(r), n(5, 10), -half, half)
     yield ("exp2", "2^r = 1 + r p(r), |r| ≤ 1", lambda r: mp.expm1(r * ln2) / r, lambda r: r / 2**r, n(7, 14), -1, 1)
