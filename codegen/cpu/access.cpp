@@ -145,7 +145,7 @@ void Emitter::store(Frame& frame, Val v) {
   }
   V at = address(frame, v);
   const bool around = bypass && access(v).bypass;
-  if (access(v).prefetch && fetch_writes && !around) prefetch(frame, v, true);
+  if (access(v).prefetch && !around) prefetch(frame, v, true);
   if (mask) {
     b.CreateMaskedStore(bits, at, align, mask);
   } else if (around) {

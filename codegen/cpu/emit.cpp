@@ -51,6 +51,11 @@ Skeleton::Skeleton(Emitter& e) : e_(e), b_(e.b), at_(items(e.kernel, e.schedule)
     sweep_lists_.push_back(e.needed(roots));
   }
   row_list_ = e.needed(k.row_stores);
+  if (e.schedule.keep == Keep::cache_buffer) lazy_ = lazy_pair(k);
+  if (lazy_) {
+    lazy_list_ = e.needed({lazy_->x});
+    sweep_lists_[2] = e.needed(k.sweeps[2].stores, lazy_->e);
+  }
   for (uint16_t r = 0; r < k.reductions.size(); ++r) folders_.emplace_back(e, r);
   for (Val v = 0; v < k.values.size(); ++v)
     if (k.values[v].kind == Kind::store && e.access(v).bypass) bypassed_.push_back(v);

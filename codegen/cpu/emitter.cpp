@@ -149,11 +149,12 @@ Frame Emitter::root() {
   f.index.assign(kernel.axes.size(), nullptr);
   f.value.assign(kernel.values.size(), nullptr);
   f.wide.assign(kernel.values.size(), nullptr);
+  f.inverse.assign(kernel.values.size(), nullptr);
   f.address.resize(kernel.values.size());
   return f;
 }
 
-std::vector<Val> Emitter::needed(const std::vector<Val>& roots) const {
+std::vector<Val> Emitter::needed(const std::vector<Val>& roots, Val given) const {
   std::vector<char> want(kernel.values.size(), 0);
   std::vector<Val> stack = roots, out;
   while (!stack.empty()) {
@@ -161,6 +162,7 @@ std::vector<Val> Emitter::needed(const std::vector<Val>& roots) const {
     stack.pop_back();
     if (v == kNoVal || want[v]) continue;
     want[v] = 1;
+    if (v == given) continue;
     const Inst& inst = kernel.values[v];
     for (Val a : inst.args) stack.push_back(a);
     for (Val e : inst.map.extra) stack.push_back(e);
@@ -192,6 +194,7 @@ void Emitter::hoist(Frame& frame, const std::vector<Val>& list) {
     if (is_vector(v) && !frame.value[v]) {
       for (Val a : kernel.values[v].args)
         if (frame.value[a] && !is_vector(a)) wide(frame, a);
+      if (divides_by_row(v) && frame.value[kernel.values[v].args[1]]) inverse(frame, kernel.values[v].args[1]);
       for (Val e : kernel.values[v].map.extra)
         if (e != kNoVal && frame.value[e] && !is_vector(e)) wide(frame, e);
     }
@@ -236,6 +239,20 @@ V Emitter::wide(Frame& frame, Val v) {
   if (x->getType()->isVectorTy() || !vector_bit) return x;
   if (!frame.wide[v]) frame.wide[v] = splat(x);
   return frame.wide[v];
+}
+
+bool Emitter::divides_by_row(Val v) const {
+  const Inst& inst = kernel.values[v];
+  return inst.kind == Kind::compute && inst.op == Op::div && (inst.relax & kReciprocal) && is_float(inst.type) && is_vector(v) &&
+         !is_vector(inst.args[1]);
+}
+
+V Emitter::inverse(Frame& frame, Val v) {
+  if (!frame.inverse[v]) {
+    V one = llvm::ConstantFP::get(frame.value[v]->getType(), 1.0);
+    frame.inverse[v] = splat(b.CreateFDiv(one, frame.value[v]));
+  }
+  return frame.inverse[v];
 }
 
 V Emitter::lanes(V first) {
@@ -288,7 +305,12 @@ V Emitter::compute(Frame& frame, Val v) {
   const DType from = kernel.values[inst.args[inst.op == Op::select ? 1 : 0]].type;
   if (inst.op == Op::cast) return convert.cast(args[0], from, inst.type);
   V out;
-  if (inst.op == Op::bitcast) {
+  if (divides_by_row(v)) {
+    // x * (1 / y), corrected by its remainder: the rounded quotient wherever nothing leaves the normal range, a fifth of its cost.
+    Cells c{b, compute_type(from)};
+    V r = inverse(frame, inst.args[1]), q = c.mul(args[0], r);
+    out = c.fma(c.fma(c.neg(q), args[1], args[0]), r, q);
+  } else if (inst.op == Op::bitcast) {
     out = convert.bitcast(args[0], from, inst.type);
   } else if (info(inst.op).form == Form::formula) {
     out = expand_formula(b, inst.op, compute_type(from), args, inst.alpha, inst.beta);

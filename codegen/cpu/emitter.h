@@ -19,6 +19,7 @@ struct Frame {
   std::vector<llvm::Value*> index;    // one an axis: i64, of the vector axis that of lane 0
   std::vector<llvm::Value*> value;    // one a kernel value; a vector when it varies along the vector axis
   std::vector<llvm::Value*> wide;     // the same, repeated into a vector where that was needed
+  std::vector<llvm::Value*> inverse;  // 1 / value, repeated, of row values that divide
   struct Address {
     llvm::Value* at = nullptr;        // load, store: pointer; iota: i64. Holds the contribution of these axes and extras:
     AxisSet axes = 0;
@@ -54,8 +55,8 @@ class Emitter {
 
   // --- values ---
   Frame root();
-  /// What `roots` need, in order; results of reductions are taken as given.
-  std::vector<Val> needed(const std::vector<Val>& roots) const;
+  /// What `roots` need, in order; results of reductions are taken as given, and so is `given`.
+  std::vector<Val> needed(const std::vector<Val>& roots, Val given = kNoVal) const;
   /// Computes all values of `list` that can be computed where `frame` stands, and prepares addresses of its accesses.
   void hoist(Frame& frame, const std::vector<Val>& list);
   /// Computes `list` at each frame, side by side, and performs its stores last. Frames are rows of `lanes` vectors each: what does
@@ -64,6 +65,7 @@ class Emitter {
   /// The value as a vector.
   V wide(Frame& frame, Val v);
   V splat(V scalar);
+  V inverse(Frame& frame, Val v);
   /// `value`, computed in the compute type of `from`, in the register type of `to`.
   V cast(V value, DType from, DType to) { return Convert{b, native_half_}.cast(value, from, to); }
   /// `value`, of compute type `from`, as the register of `inst`: cast, and rounded where it says so.
@@ -99,11 +101,12 @@ class Emitter {
   unsigned width;                      // lanes of a vector
   unsigned side;                       // vectors side by side
   bool bypass = false;                 // stores that may go around the cache do so
-  bool fetch_reads = true, fetch_writes = true;  // accesses that ask for prefetching get it
+  bool fetch_reads = true;             // loads that ask for prefetching get it
   std::string fault;                   // what could not be emitted; "" = nothing
   std::vector<Slot> slots;             // in the order of the argument block
 
  private:
+  bool divides_by_row(Val v) const;    // a division by a row value that may use its reciprocal
   bool ready(const Frame& frame, Val v) const;
   void settle(Frame& frame, Val v);    // folds known axes and extras into the address
   V compute(Frame& frame, Val v);

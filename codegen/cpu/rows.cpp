@@ -74,7 +74,13 @@ void Skeleton::nest(std::span<Pass> passes, std::vector<std::vector<Frame>>& out
 /// Everything of a pass at one place: frames of `lanes` vectors for each row.
 void Skeleton::element(Pass& pass, std::span<Frame> frames, size_t lanes) {
   const auto& reductions = e_.kernel.sweeps[pass.sweep].reductions;
-  e_.fetch_reads = e_.fetch_writes = pass.fetches;
+  e_.fetch_reads = pass.fetches;
+  if (pass.lazy) return lazy_element(pass, frames);
+  if (lazy_ && pass.sweep == 2)
+    for (Frame& frame : frames) {
+      llvm::Type* type = llvm::FixedVectorType::get(b_.getFloatTy(), e_.width);
+      frame.value[lazy_->e] = b_.CreateAlignedLoad(type, row_buffer(frame.index[e_.vector_axis]), llvm::Align(64));
+    }
   e_.evaluate(frames, lanes, sweep_lists_[pass.sweep]);
   for (size_t f = 0; f < frames.size(); ++f) {
     auto& states = pass.states[rows_ ? f / lanes * e_.side + f % lanes : f];

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "codegen/cpu/cpu.h"
+#include "codegen/cpu/lazy.h"
 
 namespace fusec::cpu {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 constexpr int64_t kChunk = 16384;        // elements of one item along a kept vector axis without reductions
 constexpr int64_t kTile = 256;           // both sides of an item of a transposing kernel
 constexpr int kBypass = 8, kBypassRows = 40;  // arithmetic up to which non-temporal stores pay
+constexpr int64_t kLazyColumns = 262144;  // of a softmax whose exponentials wait in a buffer: 1 MB, the L2
 constexpr int64_t kWorthAThread = 65536;  // elements below which another thread does not pay (KERNELS: 64K)
 constexpr int64_t kPart = 32768;         // elements of one part of a split reduction
 constexpr int64_t kFewItems = 64;        // with fewer items than this a long reduction is split
@@ -201,6 +203,11 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
     s.ahead = 1;
     s.steps = weight.cost <= 40 ? 4 : 2;
   }
+  if (s.ahead && std::popcount(static_cast<unsigned>(kernel.reduced_axes())) == 1 && facts.columns <= kLazyColumns)
+    if (const auto lazy = lazy_pair(kernel)) {
+      s.keep = Keep::cache_buffer;
+      s.cut = {lazy->e};
+    }
   if (tile != kNone) {
     s.skeleton = Template::cpu_tile;
     s.steps = 1;

@@ -3,6 +3,7 @@
 // rows (rows.cpp), rows in a pipeline (pipeline.cpp), parts of long reductions (split.cpp). Internal to codegen/cpu.
 
 #include "codegen/cpu/emit.h"
+#include "codegen/cpu/lazy.h"
 #include "codegen/cpu/reduce.h"
 
 namespace fusec::cpu {
@@ -21,7 +22,8 @@ class Skeleton {
     size_t sweep;
     std::span<Frame> rows;
     Sets states;          // variables; [row * side + lane group][reduction of the sweep], or [vector][reduction]
-    bool fetches = true;  // memory is far: prefetch what asks for it
+    bool fetches = true;  // what it reads is far: prefetch what asks for it
+    bool lazy = false;    // the sum of a lazy pair, in place of two sweeps
   };
   Pass start(size_t s, std::span<Frame> frames);
   void run(std::span<Pass> passes);
@@ -42,6 +44,10 @@ class Skeleton {
   /// Vectors of a row among `frames`: a tile's frames are rows of one vector, others are one row.
   size_t lanes_of(std::span<Frame> frames) const { return rows_ || frames[0].tile ? 1 : frames.size(); }
   void pipeline(Frame& root, V begin, V end);
+  void start_lazy(Frame& row);
+  void lazy_element(Pass& pass, std::span<Frame> frames);
+  void raise_reference(Pass& pass, V most, V walked);
+  V row_buffer(V element);
   V aligned_rows();
   void chunk(Frame& frame);
   void head(Frame& frame, V& from, V to);
@@ -68,6 +74,9 @@ class Skeleton {
   std::vector<std::vector<Val>> sweep_lists_;
   std::vector<Val> row_list_, bypassed_;
   std::vector<Folder> folders_;
+  std::optional<LazyPair> lazy_;             // a softmax in one walk
+  std::vector<Val> lazy_list_;               // what its x needs
+  V buffer_ = nullptr, reference_ = nullptr, limit_ = nullptr;  // exponentials of a row; what x is compared with, in every lane
   V part_from_ = nullptr, part_to_ = nullptr;  // of the split axis, when split
   V item_number_ = nullptr, chunk_from_ = nullptr, tile_from_ = nullptr;
 };

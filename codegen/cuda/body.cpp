@@ -17,6 +17,12 @@ std::string Writer::index(unsigned axis) {
   return (view.flat ? "te.i" : "t.i") + dec(axis);
 }
 
+bool Writer::by_reciprocal(Val v) const {
+  const Inst& i = inst(v);
+  return i.kind == Kind::compute && i.op == Op::div && (i.relax & kReciprocal) && is_float(i.type) && view.level(v) == Level::element &&
+         view.level(i.args[1]) == Level::row;
+}
+
 std::string Writer::valid() const {
   if (schedule.edges == Edges::full || V == 1) return "";
   return windows() ? "e < n && t.e + e >= 0" : "e < n";
@@ -264,11 +270,16 @@ void Body::store(Val store) {
   line("}");
 }
 
-std::string Body::compute(const Inst& inst) const {
+std::string Body::compute(Val v) const {
+  const Inst& inst = w_.inst(v);
   std::vector<std::string> args;
   for (Val v : inst.args) args.push_back(at(v));
   const DType from = w_.inst(inst.args[0]).type;
   std::string out;
+  if (w_.by_reciprocal(v)) {
+    out = cell(Op::mul, {args[0], "row.q" + dec(inst.args[1]) + (w_.view.wide(inst.args[1]) ? "[e]" : "")});
+    return inst.rounds ? round(inst.type, out) : out;
+  }
   if (inst.op == Op::cast) return cast(from, inst.type, args[0]);
   if (inst.op == Op::bitcast) return bitcast(from, inst.type, args[0]);
   if (info(inst.op).form == Form::formula) {
@@ -353,7 +364,7 @@ void Body::value(Val v) {
       break;
     }
     case Kind::dim: define(v, w_.args.dim(inst.dim, 8)); break;
-    case Kind::compute: define(v, compute(inst)); break;
+    case Kind::compute: define(v, compute(v)); break;
     case Kind::constant: case Kind::store: case Kind::result: break;  // in the text; last; from finish
   }
 }

@@ -22,6 +22,7 @@ struct Writer {
   std::set<std::pair<Op, DType>> formulas;         // used
   std::set<unsigned> row_indices, element_indices; // axes whose index is asked for
   bool streamed = false;
+  std::set<Val> reciprocals;                       // row values whose reciprocal stands in the row too, as "row.q…"
 
   Writer(const View& v, const Schedule& s) : view(v), schedule(s), args(s.wide_index) {}
   const Kernel& kernel() const { return view.kernel; }
@@ -31,6 +32,8 @@ struct Writer {
   std::string index_type() const { return schedule.wide_index ? "i64" : "i32"; }
   /// "t.i2": the index along an axis, of the lane's first element.
   std::string index(unsigned axis);
+  /// May this division of an element by a row value be a multiplication by the row's reciprocal? Composites grant it.
+  bool by_reciprocal(Val v) const;
   /// Members of the space that a linear number walks (see emit.cpp): "t.r" and "t.e".
   std::string number(bool reduced) const { return reduced ? "t.e" : "t.r"; }
   /// Are the elements of a lane's vector neighbours in memory, in ascending order? Then they are fetched in pieces.
@@ -75,7 +78,7 @@ class Body {
  private:
   void value(Val v);
   void define(Val v, const std::string& expression);
-  std::string compute(const Inst& inst) const;
+  std::string compute(Val v) const;
   std::string offset(Val access, const std::string& e) const;   // elements from the access's first one
 
   Writer& w_;

@@ -58,7 +58,7 @@ template <class T> D T fusec_floor_mod(T x, T y) {
   const T r = fusec_trunc_mod(x, y);
   return r != (T)0 && (r < (T)0) != (y < (T)0) ? (T)(r + y) : r;
 }
-// A count outside 0 … width-1, negative ones included, shifts everything out.
+// A count outside 0 .. width-1, negative ones included, shifts everything out.
 template <class T> D T fusec_shl(T x, T y) {
   typedef typename Unsigned<T>::type U;
   return (U)y < (U)(8 * sizeof(T)) ? (T)(U)((u64)(U)x << (u32)(U)y) : (T)0;

@@ -90,8 +90,10 @@ void Emitter::find_row_values() {
   for (Val v : view_.row_stores()) all.push_back(v);
   for (size_t i = 0; i < folds_; ++i)
     for (Val v : view_.fold_inputs(i)) all.push_back(v);
-  for (Val v : view_.needed(all, [](Val) { return false; }))
+  for (Val v : view_.needed(all, [](Val) { return false; })) {
+    if (w_.by_reciprocal(v)) w_.reciprocals.insert(k_.values[v].args[1]);
     if (is_row(v) && k_.values[v].kind != Kind::store) row_values_.push_back(v);
+  }
 }
 
 std::vector<Val> Emitter::targets(size_t pass) const {
@@ -120,7 +122,9 @@ void Emitter::have_raw(Body& body, size_t pass) const {
 std::string Emitter::row_members() {
   std::string out;
   for (Val v : row_values_)
-    out += "    " + c_type(compute_type(k_.values[v].type)) + " v" + n(v) + (view_.wide(v) ? "[" + n(w_.V) + "]" : "") + ";\n";
+    for (const char* name : {" v", " q"})
+      if (*(name + 1) == 'v' || w_.reciprocals.count(v))
+        out += "    " + c_type(compute_type(k_.values[v].type)) + name + n(v) + (view_.wide(v) ? "[" + n(w_.V) + "]" : "") + ";\n";
   return out;
 }
 
@@ -133,13 +137,11 @@ std::string Emitter::row_stage(size_t stage, std::string*) {
     else if (view_.stages[v] < stage) out.have(v, "row.v" + n(v));
   }
   auto keep = [&](Val v, const std::string& value) {
-    if (view_.wide(v)) {
-      out.open_loop();
-      out.line("row.v" + n(v) + "[e] = " + value + ";");
-    } else {
-      out.close_loop();
-      out.line("row.v" + n(v) + " = " + value + ";");
-    }
+    const std::string e = view_.wide(v) ? "[e]" : "", at = n(v) + e;
+    if (view_.wide(v)) out.open_loop();
+    else out.close_loop();
+    out.line("row.v" + at + " = " + value + ";");
+    if (w_.reciprocals.count(v)) out.line("row.q" + at + " = " + cell(Op::reciprocal, {"row.v" + at}) + ";");
     out.have(v, "row.v" + n(v));
   };
   for (Val v : now)

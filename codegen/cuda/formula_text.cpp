@@ -5,6 +5,20 @@
 #include "lib/ir/formula.h"
 
 namespace fusec::cuda {
+namespace {
+
+/// x < c ? c : x and x > c ? c : x with a constant that is no zero and no NaN are one instruction each, with the same bits.
+std::string clamp_text(const Formula& f, const Step& select, const std::vector<std::string>& args) {
+  const Step& test = f.steps[select.args[0]];
+  if (test.kind != Step::compute || (test.op != Op::lt && test.op != Op::gt) || select.type != DType::f32) return "";
+  const Step& bound = f.steps[select.args[1]];
+  if (test.args[0] != select.args[2] || test.args[1] != select.args[1] || bound.kind != Step::constant) return "";
+  const uint32_t magnitude = static_cast<uint32_t>(bound.bits) & 0x7fffffffu;
+  if (magnitude == 0 || magnitude > 0x7f800000u) return "";
+  return std::string(test.op == Op::lt ? "greatest(" : "least(") + args[2] + ", " + args[1] + ")";
+}
+
+}  // namespace
 
 std::string formula_name(Op op, DType compute) {
   return "formula_" + std::string(name(op)) + "_" + c_type(compute);
@@ -29,6 +43,8 @@ std::string formula_text(Op op, DType compute) {
         const DType from = f.steps[s.args[0]].type;
         std::vector<std::string> args;
         for (int k = 0; k < info(s.op).arity; ++k) args.push_back(at(s.args[static_cast<size_t>(k)]));
+        value = s.op == Op::select ? clamp_text(f, s, args) : "";
+        if (!value.empty()) break;
         value = s.op == Op::cast      ? cast(from, s.type, args[0])
                 : s.op == Op::bitcast ? bitcast(from, s.type, args[0])
                                       : cell(s.op, args);

@@ -24,6 +24,8 @@ namespace {
 using namespace onnx;
 
 constexpr int64_t kFoldElements = 4096;  // what is worth evaluating here: shapes, axes, small tables
+constexpr size_t kFoldBytes = size_t{64} << 20;  // of all of them together: a few bytes of file can ask for 32 KB each
+constexpr size_t kMostNodes = 1'000'000;          // of the graph: an operator can be hundreds of ops
 constexpr int kMostWalks = 64;
 
 std::string count_of(size_t n, std::string_view what) {
@@ -74,6 +76,7 @@ class Importer {
   std::optional<GraphBuilder> b_;
   std::unordered_map<std::string_view, Item> items_;
   std::vector<std::shared_ptr<const Tensor>> defaults_;
+  size_t folded_ = 0;  // bytes
 };
 
 // --- the file as a whole
@@ -302,7 +305,7 @@ bool Importer::evaluate_node(const NodeMessage& node, const OpRow& row, const st
     if (inputs[i]) copies[i].known = inputs[i]->known, elements_in += inputs[i]->known->elements();
     operands.push_back(inputs[i] ? &copies[i] : nullptr);
   }
-  if (elements_in > kFoldElements) return false;
+  if (elements_in > kFoldElements || folded_ > kFoldBytes) return false;
 
   GraphBuilder b("");
   Call call(b, node, row, static_cast<int>(opset_), folder_, std::move(operands));
@@ -327,7 +330,10 @@ bool Importer::evaluate_node(const NodeMessage& node, const OpRow& row, const st
       computed[k]->value = {};
     }
   }
-  for (Item& item : call.outputs) item.value = {};
+  for (Item& item : call.outputs) {
+    item.value = {};
+    if (item.known) folded_ += item.known->data.size();
+  }
   outputs = std::move(call.outputs);
   return true;
 }
@@ -386,6 +392,7 @@ Status Importer::add_node(size_t index) {
       return call.needed() ? explain_need(node.inputs[*call.needed()], error) : error;
     }
     outputs = std::move(call.outputs);
+    if (b_->size() > kMostNodes) return input_error("a graph of more than " + std::to_string(kMostNodes) + " nodes");
   }
   for (size_t k = 0; k < outputs.size(); ++k) {
     const std::string_view name = node.outputs[k];
@@ -407,6 +414,7 @@ Result<Imported> Importer::walk() {
   b_.emplace(model_.graph_name.empty() ? "onnx" : std::string(model_.graph_name));
   items_.clear();
   defaults_.clear();
+  folded_ = 0;
   Imported out{.operator_set = opset_};
   for (const ValueInfo& info : model_.inputs)
     if (auto done = add_input(info); !done) return done.error();

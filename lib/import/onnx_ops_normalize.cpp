@@ -74,9 +74,10 @@ void layer_norm(Call& c) {
   if (c.failed()) return;
   c.out(c.add(Op::layer_norm, args, {.axes = axes, .eps = epsilon(c)}));
   if (!c.wants(1) && !c.wants(2)) return;
-  const Value wide = c.cast(x, c.dtype(x) == DType::f64 ? DType::f64 : DType::f32);
-  c.out(c.reduce(Op::mean, wide, axes, true), 1);
-  c.out(inverse_deviation(c, c.reduce(Op::var, wide, axes, true), epsilon(c)), 2);
+  // Statistics have the stash type, f32.
+  const Value wide = c.cast(x, compute_type(c.dtype(x)));
+  c.out(c.cast(c.reduce(Op::mean, wide, axes, true), DType::f32), 1);
+  c.out(c.cast(inverse_deviation(c, c.reduce(Op::var, wide, axes, true), epsilon(c)), DType::f32), 2);
 }
 
 void rms_norm(Call& c) {

@@ -13,22 +13,105 @@ TEST_P(Compiles, ForEveryArchitecture) {
   const Kernel kernel = kernel_of(GetParam().text);
   ASSERT_FALSE(kernel.values.empty());
   if (!formulas_known(kernel)) GTEST_SKIP() << "waits for a formula";
-  if (getenv("SHOW")) puts(print(kernel).c_str());
   const Facts f = facts(kernel, dense_binding(kernel, GetParam().sizes));
   for (int sm : {80, 90, 100}) {
-    if (getenv("SM") && atoi(getenv("SM")) != sm) continue;
     const cuda::Device device = cuda::device(sm);
     const Schedule s = cuda::schedule(kernel, f, device);
     const Code code = cuda::emit(kernel, s);
     EXPECT_EQ(code.text, cuda::emit(kernel, s).text);
-    if (getenv("SHOW")) puts(code.text.substr(code.text.find("template <int S> struct RawOf;")).c_str());
-    if (getenv("DUMP")) { FILE* o = fopen(getenv("DUMP"), "w"); fputs(code.text.c_str(), o); fclose(o); }
     Result<Artifact> artifact = cuda::compile(code, sm);
     ASSERT_TRUE(artifact) << artifact.error().text() << code.text.substr(code.text.find("template <int S> struct RawOf;"));
     EXPECT_EQ(artifact->facts["spill_bytes"], 0) << print(s);
     printf("%-20s sm_%d %s: %d regs, %d spill, %d stack, %d us\n", GetParam().name, sm, print(s).c_str(), int(artifact->facts["registers"]),
            int(artifact->facts["spill_bytes"]), int(artifact->facts["stack_bytes"]), int(artifact->facts["compile_us"]));
   }
+}
+
+size_t count(const std::string& text, const std::string& what, size_t end = std::string::npos) {
+  size_t n = 0;
+  for (size_t at = text.find(what); at < end; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+
+/// Loads of global memory before a store, in the PTX of the entry.
+struct Order {
+  const char* name;
+  const char* text;
+  Sizes sizes;
+  size_t loads;            // at least so many come first: what keeps the bytes in flight
+};
+const Order kOrders[] = {
+    {"three_inputs", "graph @g(%a: f32[N], %b: f32[N], %c: f32[N]) -> f32[N] { %p = mul %a, %b\n %y = add %p, %c\n return %y }", {{"N", 1 << 26}}, 3},
+    {"gelu_two_vectors", "graph @g(%x: bf16[N]) -> bf16[N] { %y = gelu %x\n return %y }", {{"N", 1 << 26}}, 2},
+    {"bytes_four_vectors", "graph @g(%x: u8[N]) -> f32[N] { %y = cast %x {to=f32}\n return %y }", {{"N", 1 << 26}}, 4},
+    {"softmax_row_in_registers", "graph @g(%x: bf16[N,C]) -> bf16[N,C] { %y = softmax %x {axes=[1]}\n return %y }", {{"N", 32768}, {"C", 1024}}, 4},
+    {"row_sum", "graph @g(%x: f32[N,C]) -> f32[N] { %y = sum %x {axes=[1]}\n return %y }", {{"N", 65536}, {"C", 2048}}, 4},
+    {"column_sum", "graph @g(%x: f32[N,C]) -> f32[C] { %y = sum %x {axes=[0]}\n return %y }", {{"N", 65536}, {"C", 2048}}, 8},
+    {"full_sum", "graph @g(%x: f32[N]) -> f32[] { %y = sum %x {axes=[0]}\n return %y }", {{"N", 1 << 28}}, 4},
+    {"transpose", "graph @g(%x: f32[N,C]) -> f32[C,N] { %y = transpose %x {perm=[1,0]}\n return %y }", {{"N", 8192}, {"C", 8192}}, 4},
+};
+
+class Orders : public ::testing::TestWithParam<Order> {};
+
+TEST_P(Orders, LoadsComeFirst) {
+  const Order& o = GetParam();
+  const Kernel kernel = kernel_of(o.text);
+  const Schedule s = cuda::schedule(kernel, facts(kernel, dense_binding(kernel, o.sizes)), cuda::device(90));
+  Result<std::string> ptx = cuda::ptx(cuda::emit(kernel, s), 90);
+  ASSERT_TRUE(ptx) << ptx.error().text();
+  const size_t entry = ptx->find(".entry");
+  ASSERT_NE(entry, std::string::npos);
+  // The masked path may stand before the fast one: what counts is the longest run of loads that no store breaks.
+  size_t run = 0, longest = 0;
+  for (size_t at = entry; at < ptx->size(); ++at) {
+    if (ptx->compare(at, 9, "ld.global") == 0) longest = std::max(longest, ++run);
+    if (ptx->compare(at, 9, "st.global") == 0) run = 0;
+  }
+  EXPECT_GE(longest, o.loads) << print(s);
+  if (kernel.sweeps.size() > 1) {
+    const size_t shuffle = ptx->find("shfl", entry);
+    EXPECT_GE(count(ptx->substr(entry, shuffle - entry), "ld.global"), o.loads) << "before the first reduction: " << print(s);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cuda, Orders, ::testing::ValuesIn(kOrders), [](const auto& info) { return info.param.name; });
+
+// Names are data: nothing that a user wrote reaches the source.
+TEST(CudaText, HoldsNoNameOfAUser) {
+  const Kernel kernel = kernel_of(R"(graph @evil_graph(%"evil \"; } /*": f32[EVIL_N,EVIL_C], %evil_b: f32[EVIL_C]) -> f32[EVIL_N,EVIL_C] {
+    %evil_sum: f32[EVIL_N,EVIL_C] = add %"evil \"; } /*", %evil_b
+    %evil_y = softmax %evil_sum {axes=[1]}
+    return %evil_y
+  })");
+  ASSERT_FALSE(kernel.values.empty());
+  const Facts f = facts(kernel, dense_binding(kernel, {{"EVIL_N", 64}, {"EVIL_C", 64}}));
+  const std::string text = cuda::emit(kernel, cuda::schedule(kernel, f, cuda::device(90))).text;
+  for (const char* word : {"evil", "EVIL"}) EXPECT_EQ(text.find(word), std::string::npos) << word;
+  for (unsigned char c : text) ASSERT_TRUE(c == '\n' || (c >= 32 && c < 127)) << int(c);
+}
+
+// Calls of one class share code: sizes that choose the same schedule give the same text.
+TEST(CudaText, IsTheSameForSizesOfOneClass) {
+  const Kernel kernel = kernel_of("graph @g(%x: f32[N,C]) -> f32[N,C] { %y = relu %x\n return %y }");
+  std::string first;
+  for (int64_t n : {1 << 10, 1 << 12, 1 << 20}) {
+    const Facts f = facts(kernel, dense_binding(kernel, {{"N", n}, {"C", 64}}));
+    const std::string text = cuda::emit(kernel, cuda::schedule(kernel, f, cuda::device(90))).text;
+    if (first.empty()) first = text;
+    EXPECT_EQ(text, first) << n;
+  }
+}
+
+TEST(CudaCompiler, NamesItselfAndItsErrors) {
+  EXPECT_FALSE(cuda::compiler_identity().empty());
+  Code broken;
+  broken.entry = "k";
+  broken.text = "extern \"C\" __global__ void k() { this is no code; }";
+  const auto artifact = cuda::compile(broken, 90);
+  ASSERT_FALSE(artifact);
+  EXPECT_EQ(artifact.error().kind, Error::environment);
+  EXPECT_NE(artifact.error().text().find("error"), std::string::npos);
+  EXPECT_FALSE(cuda::compile(broken, 12));  // no such architecture
 }
 
 INSTANTIATE_TEST_SUITE_P(Cuda, Compiles, ::testing::ValuesIn(kGraphs), [](const auto& info) { return info.param.name; });

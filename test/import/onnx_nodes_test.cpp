@@ -82,16 +82,27 @@ bool is_foreign(const std::string& message) {
   return std::find(std::begin(kForeignOperators), std::end(kForeignOperators), op) != std::end(kForeignOperators);
 }
 
+/// Expected outputs that are themselves rough: the windows of ONNX 1.12 were made with 3.1415 for pi.
+const char* const kRough[] = {"test_blackmanwindow", "test_hammingwindow", "test_hannwindow"};
+
+double relative_tolerance(DType dtype, const std::string& test) {
+  for (const char* prefix : kRough)
+    if (test.starts_with(prefix)) return 1e-3;
+  switch (dtype) {
+    case DType::f64: return 1e-6;
+    case DType::f32: return 2e-5;
+    case DType::f16: return 2e-3;
+    case DType::bf16: return 1e-2;
+    default: return 0;
+  }
+}
+
 /// "" when equal within a few roundings of the type; ONNX's own runner allows 1e-3.
-std::string difference(const Tensor& got, const Tensor& want) {
+std::string difference(const Tensor& got, const Tensor& want, const std::string& test) {
   if (got.dtype != want.dtype)
     return "type " + std::string(name(got.dtype)) + ", expected " + std::string(name(want.dtype));
   if (got.extents != want.extents) return "dims differ";
-  const double relative = got.dtype == DType::f64    ? 1e-6
-                          : got.dtype == DType::f32  ? 2e-5
-                          : got.dtype == DType::f16  ? 2e-3
-                          : got.dtype == DType::bf16 ? 1e-2
-                                                     : 0;
+  const double relative = relative_tolerance(got.dtype, test);
   const double absolute = is_float(got.dtype) ? 2e-6 : 0;
   for (int64_t i = 0; i < got.elements(); ++i) {
     const double a = element(got, i), b = element(want, i);
@@ -152,7 +163,7 @@ Outcome run_set(const fs::path& test, const fs::path& set) {
   if (results->size() != outputs.size()) return {Outcome::failed, "another number of outputs"};
   for (size_t k = 0; k < outputs.size(); ++k) {
     if (!outputs[k]) return {Outcome::failed, "expected output cannot be read"};
-    const std::string d = difference((*results)[k], *outputs[k]);
+    const std::string d = difference((*results)[k], *outputs[k], test.filename());
     if (!d.empty()) return {Outcome::failed, "output " + std::to_string(k) + ": " + d};
   }
   return {Outcome::passed, ""};

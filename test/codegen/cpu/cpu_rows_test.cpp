@@ -162,5 +162,98 @@ TEST(CpuRows, EveryReducerOnEveryTypeAndAxisSet) {
     }
 }
 
+/// Largest difference in units of the last place of the larger value, at least those of `least`; NaN and infinities must match.
+double distance(const Tensor& got, const Tensor& want, double least) {
+  const double ulp = want.dtype == DType::f32 ? 0x1p-23 : want.dtype == DType::bf16 ? 0x1p-7 : 0x1p-10;
+  double worst = 0;
+  for (int64_t i = 0; i < want.elements(); ++i) {
+    const double a = element(got, i), b = element(want, i);
+    if (a == b || (a != a && b != b)) continue;
+    if (!(std::abs(a - b) < 1e30)) return INFINITY;
+    worst = std::max(worst, std::abs(a - b) / (ulp * std::max(least, std::max(std::abs(a), std::abs(b)))));
+  }
+  return worst;
+}
+
+TEST(CpuRows, SoftmaxOnEveryKindOfRow) {
+  for (const char* type : {"f32", "f16", "bf16"})
+    for (const char* op : {"softmax", "log_softmax"}) {
+      const std::string t = type;
+      const Runner runner("graph @g(%x: " + t + "[R,C]) -> " + t + "[R,C] {\n %y = " + op + " %x {axes=[1]}\n return %y\n}");
+      for (int64_t c : {0, 1, 2, 15, 16, 17, 64, 65, 100, 1000, 4099}) {
+        const int64_t r = 14;
+        Tensor x{DType::f32, {r, c}, std::vector<std::byte>(static_cast<size_t>(r * c) * 4)};
+        auto* p = reinterpret_cast<float*>(x.data.data());
+        const auto noise = some_floats(static_cast<size_t>(r * c), 17);
+        for (int64_t i = 0; i < r; ++i)
+          for (int64_t j = 0; j < c; ++j) {
+            float& v = p[i * c + j] = noise[i * c + j];
+            if (i == 1) v = -INFINITY;
+            if (i == 2) v = j == c - 1 ? 3 : -INFINITY;
+            if (i == 3 && j == c / 2) v = INFINITY;
+            if (i == 4 && j == c / 2) v = NAN;
+            if (i == 5) v = static_cast<float>(j) * 9;           // the maximum grows all the way
+            if (i == 6) v = static_cast<float>(c - j) * 9;       // and falls
+            if (i == 7) v = j > 20 ? 200 : -200;
+            if (i == 8) v = 1e4f * v;
+            if (i == 9) v = j % 40 == 39 ? 3e4f : -3e4f;
+            if (i == 10) v = 5;
+            if (i == 11) v = j == 0 ? NAN : INFINITY;
+            if (i == 12) v = static_cast<float>(j / 16) * 59;
+          }
+        const DType dtype = runner.graph.node(runner.graph.inputs()[0].node).type.dtype;
+        Tensor in{dtype, {r, c}, std::vector<std::byte>(static_cast<size_t>(r * c) * bytes(dtype))};
+        convert(DType::f32, x.data.data(), dtype, in.data.data(), static_cast<size_t>(r * c));
+        const Result<std::vector<Tensor>> want = evaluate(runner.graph, std::vector<Tensor>{in});
+        ASSERT_TRUE(want) << want.error().text();
+        const std::vector<Tensor> got = run(runner, {in}, {{"R", r}, {"C", c}});
+        EXPECT_LT(distance(got[0], (*want)[0], 1e-3), dtype == DType::f32 ? 40 : 1.01) << type << " " << op << " " << c;
+      }
+    }
+}
+
+TEST(CpuRows, NormsAgreeWithTheReference) {
+  const char* texts[] = {
+      "graph @l(%x: f32[R,C], %s: f32[C], %b: f32[C]) -> f32[R,C] {\n %y = layer_norm %x, %s, %b {axes=[1], eps=1e-05}\n return %y\n}",
+      "graph @l(%x: bf16[R,C], %s: bf16[C], %b: bf16[C]) -> bf16[R,C] {\n %y = layer_norm %x, %s, %b {axes=[1], eps=1e-05}\n return %y\n}",
+      "graph @m(%x: f32[R,C], %s: f32[C]) -> f32[R,C] {\n %y = rms_norm %x, %s {axes=[1], eps=1e-05}\n return %y\n}",
+      "graph @c(%x: f32[R,C]) -> f32[R,C] {\n %y = softmax %x {axes=[0]}\n return %y\n}",
+      "graph @e(%x: f32[R,C]) -> f32[R] {\n %y = logsumexp %x {axes=[1]}\n return %y\n}",
+      "graph @v(%x: f32[R,C]) -> f32[C] {\n %m = var %x {axes=[0], ddof=1}\n return %m\n}",
+      "graph @g(%x: f32[2,R,C], %s: f32[R], %b: f32[R]) -> f32[2,R,C] {\n %y = group_norm %x, %s, %b {groups=1, eps=1e-05}\n return %y\n}",
+      "graph @q(%x: f32[R,C]) -> (i8[R,C], f32[R,1]) {\n %a = abs %x\n %m = reduce_max %a {axes=[1], keep=true}\n %s = div %m, 127.0\n"
+      " %q = div %x, %s\n %r = round_even %q\n %i = cast %r {to=i8}\n return %i, %s\n}"};
+  for (const char* text : texts) {
+    const Runner runner(text);
+    for (auto [r, c] : {std::pair<int64_t, int64_t>{5, 4096}, {3, 1}, {70, 33}, {1, 100000}, {2, 17}, {300, 8}}) {
+      std::vector<Tensor> inputs;
+      const Sizes sizes{{"R", r}, {"C", c}};
+      for (const Port& port : runner.graph.inputs()) {
+        const Type& type = runner.graph.node(port.node).type;
+        std::vector<int64_t> extents;
+        for (const Dim& d : type.shape) extents.push_back(*d.value(sizes));
+        Tensor x{DType::f32, extents, {}}, in{type.dtype, extents, {}};
+        const auto n = static_cast<size_t>(x.elements());
+        const auto noise = some_floats(n, 23 + static_cast<uint32_t>(inputs.size()));
+        in.data.resize(n * bytes(type.dtype));
+        convert(DType::f32, reinterpret_cast<const std::byte*>(noise.data()), type.dtype, in.data.data(), n);
+        inputs.push_back(std::move(in));
+      }
+      const Result<std::vector<Tensor>> want = evaluate(runner.graph, inputs);
+      ASSERT_TRUE(want) << want.error().text();
+      std::vector<Tensor> first;
+      for (int threads : {1, 2, 5}) {
+        set_threads(threads);
+        const std::vector<Tensor> got = run(runner, inputs, sizes);
+        for (size_t i = 0; i < got.size(); ++i)
+          EXPECT_LT(distance(got[i], (*want)[i], 1), got[i].dtype == DType::f32 ? 40 : 1.01) << text << " " << r << "x" << c;
+        if (threads == 1) first = got;
+        EXPECT_EQ(got, first) << text << " " << r << "x" << c << ": the bits depend on the number of threads";
+      }
+    }
+  }
+  set_threads(0);
+}
+
 }  // namespace
 }  // namespace fusec::cpu
