@@ -12,6 +12,20 @@ std::string var(Val v) { return "v" + dec(v); }
 
 }  // namespace
 
+Writer::Writer(const View& v, const Schedule& s) : view(v), schedule(s), args(s.wide_index) {
+  const Kernel& k = view.kernel;
+  packed_only.assign(k.values.size(), 1);
+  for (const Inst& inst : k.values) {
+    const bool store = inst.kind == Kind::store;
+    each_operand(inst, [&](Val x) {
+      if (!store || x != inst.args[0] || k.operands[inst.operand].type != k.values[x].type) packed_only[x] = 0;
+    });
+  }
+  for (const Reduction& r : k.reductions)
+    for (Val x : r.inputs) packed_only[x] = 0;
+  for (Val x = 0; x < k.values.size(); ++x) packed_only[x] = packed_only[x] && is_narrow(k.values[x].type);
+}
+
 std::string Writer::index(unsigned axis) {
   (kernel().axes[axis].reduced ? element_indices : row_indices).insert(axis);
   return (view.flat ? "te.i" : "t.i") + dec(axis);
@@ -219,7 +233,7 @@ void Body::store(Val store) {
   line(c_type(compute_type(type)) + " " + array + "[" + count + "];");
   // To the storage type in one rounding: packing rounds an f32; wider types are made f32 (or the integer) on the way.
   auto converted = [&](const std::string& text) {
-    if (is_narrow(type)) return compute_type(from) == DType::f32 ? text : "odd(" + text + ")";
+    if (is_narrow(type)) return compute_type(from) == DType::f32 || w_.packed_only[x] ? text : narrowable(from, text);
     return cast(from, type, text);
   };
   if (wide) {
@@ -278,9 +292,9 @@ std::string Body::compute(Val v) const {
   std::string out;
   if (w_.by_reciprocal(v)) {
     out = cell(Op::mul, {args[0], "row.q" + dec(inst.args[1]) + (w_.view.wide(inst.args[1]) ? "[e]" : "")});
-    return inst.rounds ? round(inst.type, out) : out;
+    return w_.rounds(v) ? round(inst.type, out) : out;
   }
-  if (inst.op == Op::cast) return cast(from, inst.type, args[0]);
+  if (inst.op == Op::cast) return w_.packed_only[v] ? narrowable(from, args[0]) : cast(from, inst.type, args[0]);
   if (inst.op == Op::bitcast) return bitcast(from, inst.type, args[0]);
   if (info(inst.op).form == Form::formula) {
     const DType type = compute_type(inst.type);
@@ -294,7 +308,7 @@ std::string Body::compute(Val v) const {
   } else {
     out = cell(inst.op, args);
   }
-  return inst.rounds ? round(inst.type, out) : out;
+  return w_.rounds(v) ? round(inst.type, out) : out;
 }
 
 void Body::define(Val v, const std::string& expression) {
@@ -315,7 +329,7 @@ void Body::value(Val v) {
   const std::string count = wide ? dec(w_.V) : "1";
   // A cast that changes nothing is another name.
   if (inst.kind == Kind::compute && inst.op == Op::cast && !words_.count(v) && wide == w_.view.wide(inst.args[0]) &&
-      w_.inst(inst.args[0]).kind != Kind::constant && cast(w_.inst(inst.args[0]).type, inst.type, "x") == "x") {
+      w_.inst(inst.args[0]).kind != Kind::constant && (w_.packed_only[v] ? narrowable(w_.inst(inst.args[0]).type, "x") : cast(w_.inst(inst.args[0]).type, inst.type, "x")) == "x") {
     const auto it = have_.find(inst.args[0]);
     have_[v] = it == have_.end() ? var(inst.args[0]) : it->second;
     return;

@@ -24,7 +24,7 @@ struct Writer {
   bool streamed = false;
   std::set<Val> reciprocals;                       // row values whose reciprocal stands in the row too, as "row.q…"
 
-  Writer(const View& v, const Schedule& s) : view(v), schedule(s), args(s.wide_index) {}
+  Writer(const View& v, const Schedule& s);
   const Kernel& kernel() const { return view.kernel; }
   const Inst& inst(Val v) const { return view.kernel.values[v]; }
   const Operand& operand(Val access) const { return kernel().operands[inst(access).operand]; }
@@ -32,6 +32,9 @@ struct Writer {
   std::string index_type() const { return schedule.wide_index ? "i64" : "i32"; }
   /// "t.i2": the index along an axis, of the lane's first element.
   std::string index(unsigned axis);
+  /// Must the register be rounded to the value's narrow type? Not when only stores of that type read it: packing rounds.
+  bool rounds(Val v) const { return inst(v).rounds && !packed_only[v]; }
+  std::vector<char> packed_only;
   /// May this division of an element by a row value be a multiplication by the row's reciprocal? Composites grant it.
   bool by_reciprocal(Val v) const;
   /// Members of the space that a linear number walks (see emit.cpp): "t.r" and "t.e".

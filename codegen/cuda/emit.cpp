@@ -310,7 +310,7 @@ std::string Emitter::tiles() {
     if (k_.values[v].kind != Kind::load || !w_.access(v).staged) continue;
     const std::string p = n(count++);
     const size_t size = bytes(k_.operands[k_.values[v].operand].type);
-    structs_ += "template <> struct StageOf<" + p + "> { static constexpr int Size = " + n(size) + ", Offset = " + n(offset) + "; };\n";
+    structs_ += "template <> struct StageOf<" + p + "> { enum { Size = " + n(size) + ", Offset = " + n(offset) + " }; };\n";
     offset += stage_bytes(T, size);
     functions_ += "  D Words<" + n(size * w_.V) + ">& staged(Int<" + p + ">, Raw<0>& raw) { return raw.l" + n(v) + "; }\n";
     Body stage = body(4);
@@ -334,7 +334,7 @@ std::string Emitter::tiles() {
   functions_ += "  D void place(At& t, Ix i, Ix j) { t.i" + n(i) + " = i; t.i" + n(j) + " = j; }\n";
   for (unsigned axis : others) w_.row_indices.insert(axis);
   function("outer_at(const Args& a, Ix q, At& t)", decompose(others, w_.row_indices));
-  return "  static constexpr int Staged = " + n(count) + ", TileBytes = " + n(offset) + ";\n  template <int P> using Stage = StageOf<P>;\n";
+  return "  enum { Staged = " + n(count) + ", TileBytes = " + n(offset) + " };\n  template <int P> using Stage = StageOf<P>;\n";
 }
 
 void Emitter::finishes() {
@@ -412,10 +412,10 @@ Code Emitter::code() {
     return out.is_constant() ? w_.args.dim(out) : w_.args.field(reduced ? Slot::columns : Slot::rows);
   };
   std::string k = "struct K {\n  typedef " + ix + " Ix;\n";
-  k += "  static constexpr int V = " + n(w_.V) + ", Folds = " + n(folds_) + ", AccBytes = " + n(state) + ";\n";
-  k += std::string("  static constexpr bool Full = ") + (s_.edges == Edges::full || w_.V == 1 ? "true" : "false") +
-       ", Exact = " + (s_.block[s_.vector_axis] ? "true" : "false") + ", Stores = " + (view_.element_stores().empty() ? "false" : "true") +
-       ", Windows = " + (w_.windows() ? "true" : "false") + ";\n";
+  // An enumeration: constants of a class would become variables of the module.
+  k += "  enum { V = " + n(w_.V) + ", Folds = " + n(folds_) + ", AccBytes = " + n(state) + ", Full = " + n(s_.edges == Edges::full || w_.V == 1) +
+       ", Exact = " + n(s_.block[s_.vector_axis] != 0) + ", Stores = " + n(!view_.element_stores().empty()) + ", Windows = " +
+       n(w_.windows()) + " };\n";
   std::string number = "  D Ix rows(const Args& a) { return " + product(false) + "; }\n";
   number += "  D Ix columns(const Args& a) { return " + product(true) + "; }\n";
   // Aligned windows: a row's vectors begin at a multiple of V of the whole, not at the row's own beginning.

@@ -69,9 +69,11 @@ std::string round(DType type, const std::string& x) {
   return is_narrow(type) ? "round_" + std::string(name(type)) + "(" + x + ")" : x;
 }
 
+std::string narrowable(DType from, const std::string& x) { return compute_type(from) == DType::f32 ? x : "odd(" + x + ")"; }
+
 std::string cast(DType from, DType to, const std::string& x) {
   const DType a = compute_type(from), b = compute_type(to);
-  if (is_narrow(to)) return from == to ? x : round(to, a == DType::f32 ? x : "odd(" + x + ")");
+  if (is_narrow(to)) return from == to ? x : round(to, narrowable(from, x));
   if (a == b) return x;
   return "fusec_cast<" + c_type(b) + ">(" + x + ")";
 }

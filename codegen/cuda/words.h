@@ -24,6 +24,8 @@ bool is_narrow(DType type);  // f16, bf16, f8: computed in f32
 std::string cell(Op op, const std::vector<std::string>& args);
 /// x of `from` as a value of `to`; both any dtype, x in compute_type(from), the result in compute_type(to).
 std::string cast(DType from, DType to, const std::string& x);
+/// x as an f32 that rounds to any narrow type as x itself would: wider types are rounded to odd.
+std::string narrowable(DType from, const std::string& x);
 std::string bitcast(DType from, DType to, const std::string& x);
 /// x, an f32, rounded to a narrow type.
 std::string round(DType type, const std::string& x);

@@ -22,7 +22,7 @@ D void each_vector(const typename K::Args& a, typename K::At& t, typename K::Ix 
 #pragma unroll 1
   for (; e < end; e += kStep) {
     typename K::template Raw<S> raw;
-    const int n = K::Full || end - e >= K::V ? K::V : (int)(end - e);
+    const int n = K::Full || end - e >= K::V ? (int)K::V : (int)(end - e);
     K::element_at(a, e, t);
     K::load(Int<S>(), a, t, n, policy, row, raw);
     f(t, n, raw);

@@ -31,7 +31,7 @@ template <class K, int Threads, int U> D void pointwise(const typename K::Args& 
       if (left <= 0) break;
       typename K::At t;
       typename K::template Raw<0> raw;
-      const int n = left < K::V ? (int)left : K::V;
+      const int n = left < K::V ? (int)left : (int)K::V;
       K::row_at(a, at, t);
       K::load(Int<0>(), a, t, n, policy, row, raw);
       K::store(a, t, n, raw, row);

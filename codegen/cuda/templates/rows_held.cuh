@@ -16,7 +16,7 @@ template <int S, class K, int Lanes, int Steps, int Threads> struct Held {
         if (K::Exact || left > 0) {
           K::element_at(a, e, t);
           if constexpr (S > 0) K::hide(a, keep[s]);
-          K::fold(Int<S>(), a, t, K::Full || left >= K::V ? K::V : (int)left, keep[s], row, acc);
+          K::fold(Int<S>(), a, t, K::Full || left >= K::V ? (int)K::V : (int)left, keep[s], row, acc);
         }
       }
       merge_lanes<Lanes, Threads>(acc, scratch, turn);
@@ -52,7 +52,7 @@ template <class K, int Lanes, int Steps, int Threads> D void rows_held(const typ
         const Ix e = (Ix)(s * Lanes + lane) * K::V - skew, left = columns - e;
         if (K::Exact || left > 0) {
           K::element_at(a, e, t);
-          K::load(Int<0>(), a, t, K::Full || left >= K::V ? K::V : (int)left, policy, row, raw[s]);
+          K::load(Int<0>(), a, t, K::Full || left >= K::V ? (int)K::V : (int)left, policy, row, raw[s]);
         }
       }
 #pragma unroll
@@ -60,7 +60,7 @@ template <class K, int Lanes, int Steps, int Threads> D void rows_held(const typ
         const Ix e = (Ix)(s * Lanes + lane) * K::V - skew, left = columns - e;
         if (K::Exact || left > 0) {
           K::element_at(a, e, t);
-          K::early(a, t, K::Full || left >= K::V ? K::V : (int)left, row, late[s]);
+          K::early(a, t, K::Full || left >= K::V ? (int)K::V : (int)left, row, late[s]);
           K::cut(a, t, raw[s], row, keep[s]);
         }
       }
@@ -73,7 +73,7 @@ template <class K, int Lanes, int Steps, int Threads> D void rows_held(const typ
         if ((K::Exact || left > 0) && live) {
           K::element_at(a, e, t);
           if constexpr (K::Folds > 0) K::hide(a, keep[s]);
-          K::store(a, t, K::Full || left >= K::V ? K::V : (int)left, keep[s], late[s], row);
+          K::store(a, t, K::Full || left >= K::V ? (int)K::V : (int)left, keep[s], late[s], row);
         }
       }
     }

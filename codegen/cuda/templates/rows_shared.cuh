@@ -73,7 +73,7 @@ template <int S, class K, int Threads, int U, int Cluster> struct Shared {
         for (; e < end; e += kStep, slot += Threads) {
           typename K::template Raw<0> raw;
           Keep keep;
-          const int n = K::Full || end - e >= K::V ? K::V : (int)(end - e);
+          const int n = K::Full || end - e >= K::V ? (int)K::V : (int)(end - e);
           K::element_at(a, e, t);
           K::load(Int<0>(), a, t, n, policy, row, raw);
           K::cut(a, t, raw, row, keep);
@@ -85,7 +85,7 @@ template <int S, class K, int Threads, int U, int Cluster> struct Shared {
         for (; e < end; e += kStep, slot += Threads) {
           const Keep keep = *slot;
           K::element_at(a, e, t);
-          K::fold(Int<S>(), a, t, K::Full || end - e >= K::V ? K::V : (int)(end - e), keep, row, acc);
+          K::fold(Int<S>(), a, t, K::Full || end - e >= K::V ? (int)K::V : (int)(end - e), keep, row, acc);
         }
       }
       const int now = turn;
@@ -124,7 +124,7 @@ template <class K, int Threads, int U, int Cluster> D void rows_shared(const typ
       for (Ix e = begin + (Ix)threadIdx.x * K::V; e < end; e += kStep, slot += Threads) {
         const typename K::Keep keep = *slot;
         K::element_at(a, e, t);
-        K::store(a, t, K::Full || end - e >= K::V ? K::V : (int)(end - e), keep, late, row);
+        K::store(a, t, K::Full || end - e >= K::V ? (int)K::V : (int)(end - e), keep, late, row);
       }
     }
     if (rank == 0 && threadIdx.x == 0) K::row_store(a, t, 1, row);

@@ -18,7 +18,7 @@ template <int Size> struct Turn {
   }
 };
 
-template <int P, class K, int Threads, int T, bool End = P == K::Staged> struct Stages {
+template <int P, class K, int Threads, int T, bool End = P == (int)K::Staged> struct Stages {
   typedef typename K::Ix Ix;
   __device__ __forceinline__ void load(const typename K::Args&, typename K::At&, Ix, Ix, u64) {}
   __device__ __forceinline__ void write(char*) {}
@@ -101,7 +101,7 @@ template <class K, int Threads, int T> D void transpose(const typename K::Args& 
       const Ix i = i0 + at / kAcross, j = j0 + at % kAcross * K::V, left = K::extent_j(a) - j;
       if (i < K::extent_i(a) && left > 0) {
         K::place(t, i, j);
-        K::load(Int<0>(), a, t, left < K::V ? (int)left : K::V, policy, row, raw[q]);
+        K::load(Int<0>(), a, t, left < K::V ? (int)left : (int)K::V, policy, row, raw[q]);
       }
     }
     __syncthreads();  // the tile before this one has been read
@@ -114,7 +114,7 @@ template <class K, int Threads, int T> D void transpose(const typename K::Args& 
       if (i < K::extent_i(a) && left > 0) {
         Stages<0, K, Threads, T>::read(tile, at / kAcross, at % kAcross * K::V, raw[q]);
         K::place(t, i, j);
-        K::store(a, t, left < K::V ? (int)left : K::V, raw[q], row);
+        K::store(a, t, left < K::V ? (int)left : (int)K::V, raw[q], row);
       }
     }
   }
