@@ -78,8 +78,8 @@ std::unique_ptr<const Formula> record_integer(Op op) {
   return std::make_unique<const Formula>(Formula{op, dtype_of<T>(), 2, 0, finish(recorder.take(), last)});
 }
 
-// A result-typed form (fewer terms where the value is rounded to f16 or bf16 at once) would be one more argument here and a
-// Terms<T, result> with shorter tables.
+// A result-typed form (fewer terms where the value is rounded to f16 or bf16 at once) would be one more argument here,
+// and a Terms<T, result> with shorter tables.
 std::unique_ptr<const Formula> build(Op op, DType type) {
   switch (type) {
     case DType::f32: return record<float>(op);

@@ -1,6 +1,6 @@
 #pragma once
-// A formula: the straight-line steps over exact primitives that an op such as exp *is*. The reference evaluator and the folder
-// interpret them, CUDA prints them, LLVM builds them, so all agree bit for bit.
+// A formula: the straight-line steps over exact primitives that an op such as exp *is*. The reference evaluator and the
+// folder interpret them, CUDA prints them, LLVM builds them, so all agree bit for bit.
 
 #include <array>
 #include <cstdint>
@@ -27,8 +27,8 @@ struct Formula {
   std::vector<Step> steps;   // the last one is the result
 };
 
-/// Steps of `op` in compute type `type` (f32, f64; pow also integers). Never null for Form::formula and an allowed type.
-/// Built once, thread-safe.
+/// Steps of `op` in compute type `type` (f32, f64; pow also integers). Never null for Form::formula and an allowed
+/// type. Built once, thread-safe.
 const Formula* formula(Op op, DType type);
 
 }  // namespace fusec

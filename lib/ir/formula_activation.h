@@ -1,5 +1,6 @@
 #pragma once
-// Activations made of the functions before: mish, gelu_tanh, the elu family and the piecewise linear ones (as ONNX has them).
+// Activations made of other functions: mish, gelu_tanh, the elu family; and the piecewise linear ones, as ONNX has
+// them.
 
 #include "lib/ir/formula_log.h"
 
@@ -18,8 +19,8 @@ F mish(F x) {
   return at_least(x, F(K::exp_low)) * above / below * select(left, F(K::tiny), F(1));
 }
 
-/// e^-v for v = 2√(2/π) (a + 0.044715 a³) and 0 ≤ a ≤ gelu_tanh_high. v reaches 110, and e^ turns its absolute error into a
-/// relative one, so v - n ln 2 is summed from exact products: a = h + l with h so short that h³ is exact.
+/// e^-v for v = 2√(2/π) (a + 0.044715 a³) and 0 ≤ a ≤ gelu_tanh_high. v reaches 110, and e^ turns its absolute error
+/// into a relative one, so v - n ln 2 is summed from exact products: a = h + l with h so short that h³ is exact.
 template <class F>
 Negative<F> exp_of_cubic(F a) {
   using K = FormatOf<F>;

@@ -36,7 +36,9 @@ constexpr DType dtype_of() {
 }
 
 template <size_t bytes>
-using UnsignedOf = std::conditional_t<bytes == 8, uint64_t, std::conditional_t<bytes == 4, uint32_t, std::conditional_t<bytes == 2, uint16_t, uint8_t>>>;
+using UnsignedOf =
+    std::conditional_t<bytes == 8, uint64_t,
+                       std::conditional_t<bytes == 4, uint32_t, std::conditional_t<bytes == 2, uint16_t, uint8_t>>>;
 
 /// The operations of algebra A on values of type T: friends that argument lookup finds, so that literals convert.
 template <template <class> class A, class T>
@@ -81,9 +83,10 @@ A<To> bitcast(A<From> x) {
   return A<To>::template of<Op::bitcast>(x);
 }
 
-// --- Native ------------------------------------------------------------------------------------------------------------
+// --- Native
+// ------------------------------------------------------------------------------------------------------------
 
-/// `op` on plain values, result R; the meanings of lib/ir/scalar.h in a form that vectorises.
+/// `op` on plain values, result R: the meanings of ops.def in a form that vectorises.
 template <Op op, class R, class X>
 R evaluate(X x) {
   if constexpr (op == Op::neg) {
@@ -168,7 +171,8 @@ struct Native : Operators<Native, T> {
   static Native of(X... x) { return evaluate<op, T>(x.value...); }
 };
 
-// --- Recorded ----------------------------------------------------------------------------------------------------------
+// --- Recorded
+// ----------------------------------------------------------------------------------------------------------
 
 /// Collects steps; an equal earlier step stands for a new one.
 class Recorder {
@@ -216,7 +220,8 @@ class Recorded : public Operators<Recorded, T> {
   uint16_t id_ = 0;
 };
 
-// --- shorthands --------------------------------------------------------------------------------------------------------
+// --- shorthands
+// --------------------------------------------------------------------------------------------------------
 
 template <class F>
 using Scalar = typename F::Scalar;

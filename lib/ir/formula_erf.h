@@ -1,9 +1,9 @@
 #pragma once
 // erf, erfc and gelu.
 //
-// erf a = 1 - e^-u(a), where u = -log(erfc a) is nearly a parabola: one polynomial over the whole range, and the relative
-// accuracy of e^-u - 1 near 0. Tails come from Φ(-a) = e^(-a²/2) M(a): M (a + k), M the Mills ratio, is
-// smooth in a / (a + k).
+// erf a = 1 - e^-u(a), where u = -log(erfc a) is nearly a parabola: one polynomial over the whole range, and the
+// relative accuracy of e^-u - 1 near 0. Tails come from Φ(-a) = e^(-a²/2) M(a): M (a + k), M the Mills ratio, is smooth
+// in a / (a + k).
 
 #include "lib/ir/formula_exp.h"
 
@@ -23,7 +23,8 @@ F tail(F v, const Scalar<F> (&c)[n]) {
   else return horner(fma(v, 2, -1), c);
 }
 
-/// e^-x² times a tail over x + k; for x < 0 it is 2 - erfc -x. 1 / (x + k) has two roundings, which a Newton step takes back.
+/// e^-x² times a tail over x + k; for x < 0 it is 2 - erfc -x. 1 / (x + k) has two roundings, which a Newton step takes
+/// back.
 template <class F>
 F erfc(F x) {
   using K = FormatOf<F>;

@@ -1,55 +1,15 @@
 #pragma once
 // e^x and what is made of it: exp, exp2, expm1, sinh, cosh, tanh, sigmoid.
 //
-// The argument is split as x = n ln 2 + r; adding a large constant rounds to n, and leaves n (plus the exponent's bias) in
-// the low bits of that sum, so that a shift alone makes 2^n. Where results can overflow or be denormal, n is even:
+// The argument is split as x = n ln 2 + r; adding a large constant rounds to n, and leaves n (plus the exponent's bias)
+// in the low bits of that sum, so that a shift alone makes 2^n. Where results can overflow or be denormal, n is even:
 // e^x = p(r) s s with s = 2^(n/2), so s is always a normal number and only the last product rounds or overflows.
 
 #include "lib/ir/formula_algebra.h"
+#include "lib/ir/formula_format.h"
 #include "lib/ir/formula_terms.h"
 
 namespace fusec::formulas {
-
-template <class T>
-struct Format;
-
-template <>
-struct Format<float> {
-  static constexpr int mantissa = 23;
-  static constexpr float bias = 127, round = 0x1.8p23f;  // x + round - round is x to the nearest integer
-  static constexpr float log2e = 0x1.715476p0f, ln2 = 0x1.62e430p-1f, ln2_tail = -0x1.05c610p-29f;
-  static constexpr float exp_low = -110, exp_high = 89.5f;  // beyond: 0 and inf, also when multiplied by x
-  static constexpr float tiny_exponent = 64, tiny = 0x1p-64f;
-  static constexpr float expm1_low = -20, expm1_high = 88.73f, sinh_high = 89.5f, linear = 0x1p-26f, quadratic = 0x1p23f,
-                          tanh_high = 10, erf_high = 3.95f;
-  static constexpr float mills_high = 14.5f, mills_center = 2.5f, erfc_high = 10.25f, erfc_center = 1.75f;
-  static constexpr float ln2_short = 0x1.62ep-1f, ln2_short_tail = 0x1.0bfbe8p-15f;
-  static constexpr float log2e_tail = 0x1.4ae0cp-26f;
-  static constexpr float log10e = 0x1.bcb7b2p-2f, log10e_tail = -0x1.5b235ep-27f;
-  static constexpr float log10_2 = 0x1.344136p-2f, log10_2_tail = -0x1.ec10cp-27f;
-  static constexpr float min_normal = 0x1p-126f, denormal_scale = 0x1p23f, denormal_shift = 23, two_thirds = 0x1.555556p-1f;
-  static constexpr float gelu_tanh_high = 11, linear_short = 0x1.98p+0f, linear_tail = 0x1.08a67ap-9f, cubic = 0x1.2444f2p-4f, cubic_tail = 0x1.49b16ap-29f;
-  static constexpr int cube_bits = 16;
-};
-
-template <>
-struct Format<double> {
-  static constexpr int mantissa = 52;
-  static constexpr double bias = 1023, round = 0x1.8p52;
-  static constexpr double log2e = 0x1.71547652b82fep0, ln2 = 0x1.62e42fefa39efp-1, ln2_tail = 0x1.abc9e3b39803fp-56;
-  static constexpr double exp_low = -760, exp_high = 710;
-  static constexpr double tiny_exponent = 256, tiny = 0x1p-256;
-  static constexpr double expm1_low = -40, expm1_high = 709.79, sinh_high = 710.5, linear = 0x1p-55, quadratic = 0x1p50,
-                           tanh_high = 20, erf_high = 5.95;
-  static constexpr double mills_high = 39, mills_center = 4, erfc_high = 27.5, erfc_center = 3;
-  static constexpr double ln2_short = 0x1.62e42fef8p-1, ln2_short_tail = 0x1.1cf79abc9e3b4p-36;
-  static constexpr double log2e_tail = 0x1.777d0ffda0d24p-56;
-  static constexpr double log10e = 0x1.bcb7b1526e50ep-2, log10e_tail = 0x1.95355baaafad3p-57;
-  static constexpr double log10_2 = 0x1.34413509f79ffp-2, log10_2_tail = -0x1.9dc1da994fd21p-59;
-  static constexpr double min_normal = 0x1p-1022, denormal_scale = 0x1p52, denormal_shift = 52, two_thirds = 0x1.5555555555555p-1;
-  static constexpr double gelu_tanh_high = 22, linear_short = 0x1.9884p+0, linear_tail = 0x1.4cf50d942343fp-18, cubic = 0x1.2444f2a4d8b4bp-4, cubic_tail = -0x1.6c843a29d1c7p-61;
-  static constexpr int cube_bits = 36;
-};
 
 template <class F>
 using FormatOf = Format<Scalar<F>>;
@@ -154,8 +114,8 @@ F tanh(F x) {
   return copysign(fma(lost * q, fma(q, 0.5, -0.5), q), x);  // 1 / (e + 2) is (1 - q) / 2
 }
 
-/// e^x as (1 + q) s times the constant `tiny`, for exp_low ≤ x ≤ 0: 2^n leaves the normal numbers on one side only, so n is
-/// shifted into them, and a denormal result is rounded once, by the product with `tiny`.
+/// e^x as (1 + q) s times the constant `tiny`, for exp_low ≤ x ≤ 0: 2^n leaves the normal numbers on one side only, so
+/// n is shifted into them, and a denormal result is rounded once, by the product with `tiny`.
 template <class F>
 struct Negative {
   F q, s;
@@ -174,8 +134,8 @@ Negative<F> exp_of_negative(F x) {
   return {expm1_reduced(r), from_bits<F>(bits(sum) << K::mantissa)};
 }
 
-/// e^(-c a²) for 0 ≤ a ≤ mills_high, c = 1/2 or 1. The product n ln 2 is exact, so the square enters r unrounded: no rounding of
-/// a² is blown up by the exponential.
+/// e^(-c a²) for 0 ≤ a ≤ mills_high, c = 1/2 or 1. The product n ln 2 is exact, so the square enters r unrounded: no
+/// rounding of a² is blown up by the exponential.
 template <class F>
 Negative<F> gauss(F a, Scalar<F> c) {
   using K = FormatOf<F>;
@@ -195,7 +155,8 @@ F sigmoid(F x) {
   return select(x < 0, fma(-t, q, t), 1 - q);
 }
 
-/// x times the sigmoid of u, given t = e^-|u|; x and u have one sign. x / (1 + t), or x t / (1 + t) with the last factor last.
+/// x times the sigmoid of u, given t = e^-|u|; x and u have one sign. x / (1 + t), or x t / (1 + t) with the factor
+/// `tiny` last.
 template <class F>
 F times_sigmoid(F x, Negative<F> e) {
   using K = FormatOf<F>;

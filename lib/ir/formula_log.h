@@ -1,8 +1,8 @@
 #pragma once
 // Logarithms and what is made of them: log, log2, log10, log1p, softplus.
 //
-// x = 2^e (1 + f) with 2/3 ≤ 1 + f < 4/3, so that e = 0 around 1 and log(1 + f) = f + f² p(f) keeps its relative accuracy.
-// The pivot 2/3 is subtracted from the bits of x: what is left above the mantissa is e, below it f.
+// x = 2^e (1 + f) with 2/3 ≤ 1 + f < 4/3, so that e = 0 around 1 and log(1 + f) = f + f² p(f) keeps its relative
+// accuracy. The pivot 2/3 is subtracted from the bits of x: what is left above the mantissa is e, below it f.
 
 #include "lib/ir/formula_exp.h"
 
@@ -35,7 +35,8 @@ Split<F> split(F x) {
   const auto denormal = x < K::min_normal;
   const F scaled = select(denormal, x * K::denormal_scale, x);
   const Exponent<F> e = exponent(scaled);
-  return {e.biased - select(denormal, F(K::round + K::denormal_shift), F(K::round)), from_bits<F>(bits(scaled) - e.shifted) - 1};
+  const F unscaled = select(denormal, F(K::round + K::denormal_shift), F(K::round));
+  return {e.biased - unscaled, from_bits<F>(bits(scaled) - e.shifted) - 1};
 }
 
 /// y, or what a logarithm is where its argument u is not positive and finite. `x` is the op's operand.
@@ -99,7 +100,8 @@ F softplus(F x) {
   return select(x > 0, x, F(0)) + log1p_positive(t);
 }
 
-// --- inverse hyperbolic functions: log1p of what the definition leaves beside 1 -----------------------------------------
+// --- inverse hyperbolic functions: log1p of what the definition leaves beside 1
+// -----------------------------------------
 
 /// log1p(y), plus ln 2 where `far`: the log of 2 y.
 template <class F, class B>

@@ -1,7 +1,7 @@
 #pragma once
-// x^y: 2^(y log2 |x|), the sign from an odd y. f32 does it in doubles; f64 carries the logarithm as a sum of two doubles, since
-// y log2 |x| reaches 1074 and its absolute error becomes a relative one. Integers multiply and square, wrapping.
-// Exponents 1 and 2 round correctly. Special cases as C's pow (ISO C, annex F.10.4.4).
+// x^y: 2^(y log2 |x|), the sign from an odd y. f32 does it in doubles; f64 carries the logarithm as a sum of two
+// doubles, since y log2 |x| reaches 1074 and its absolute error becomes a relative one. Integers multiply and square,
+// wrapping. Exponents 1 and 2 round correctly. Special cases as C's pow (ISO C, annex F.10.4.4).
 
 #include "lib/ir/formula_log.h"
 
@@ -52,7 +52,8 @@ Pair<F> log2_pair(F a) {
   const Pair<F> third = add(F(0x1.5555555555555p-2), z.hi * horner(z.hi, TermsOf<F>::atanh));
   const Pair<F> tail = multiply(s, multiply(z, Pair<F>{third.hi, third.lo + 0x1.5555555555555p-56}));
   const Pair<F> sum = add(s.hi, tail.hi);
-  const Pair<F> log = multiply(Pair<F>{sum.hi, sum.lo + (tail.lo + s.lo)}, Pair<F>{0x1.71547652b82fep1, 0x1.777d0ffda0d24p-55});  // 2 / ln 2
+  const Pair<F> two_over_ln2{0x1.71547652b82fep1, 0x1.777d0ffda0d24p-55};
+  const Pair<F> log = multiply(Pair<F>{sum.hi, sum.lo + (tail.lo + s.lo)}, two_over_ln2);
   const Pair<F> total = add(e, log.hi);
   return {total.hi, total.lo + log.lo};
 }

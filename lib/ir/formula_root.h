@@ -8,8 +8,8 @@ namespace fusec::formulas {
 template <class F>
 F rsqrt(F x) { return 1 / sqrt(x); }
 
-/// |x| = 2^(3k) z with 1/3 ≤ z < 8/3. A polynomial guesses z^(-1/3), one step of third order refines it to y; c = z y² gets
-/// back what it misses of z = c³.
+/// |x| = 2^(3k) z with 1/3 ≤ z < 8/3. A polynomial guesses z^(-1/3), one step of third order refines it to y; c = z y²
+/// gets back what it misses of z = c³.
 template <class F>
 F cbrt(F x) {
   using K = FormatOf<F>;
@@ -20,7 +20,7 @@ F cbrt(F x) {
   const auto low = rest < 0, high = rest > 0;
   const F z = (f + 1) * select(low, F(0.5), select(high, F(2), F(1)));
   const F guess = horner(f, TermsOf<F>::rcbrt) *
-                  select(low, F(0x1.428a2f98d728bp0), select(high, F(0x1.965fea53d6e3dp-1), F(1)));  // 2^(1/3), 2^(-1/3)
+                  select(low, F(0x1.428a2f98d728bp0), select(high, F(0x1.965fea53d6e3dp-1), F(1)));  // 2^±(1/3)
   const F miss = fma(-(z * guess), guess * guess, 1);
   const F y = fma(guess * miss, fma(miss, Scalar<F>(2) / 9, Scalar<F>(1) / 3), guess);
   const F square = y * y;
@@ -32,7 +32,7 @@ F cbrt(F x) {
   return select(a == 0, x, select(a < std::numeric_limits<Scalar<F>>::infinity(), scaled, x));
 }
 
-/// √(x² + y²), infinite when either is, even beside a NaN. Squares of floats fit doubles; doubles are scaled first.
+/// √(x² + y²), infinite when either is, even beside a NaN. Squares of floats fit doubles; doubles are scaled.
 template <class F>
 F hypot(F x, F y) {
   using L = std::numeric_limits<Scalar<F>>;

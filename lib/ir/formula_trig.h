@@ -1,11 +1,11 @@
 #pragma once
 // Circular functions and their inverses.
 //
-// f32 reduces its argument as Payne and Hanek do, for every x alike: |x| = M 2^E times the right 96 bits of 1/(2π), in 64-bit
-// arithmetic that wraps, so whole turns fall away by themselves. What is left is the angle as a fraction of a turn: two
-// bits of quadrant, the rest a signed number. f64 subtracts multiples of π/2 in three parts (Cody and Waite), exact enough up
-// to 2^45; a larger x counts as 0: sin gives 0 and cos 1.
-// Sources: Payne and Hanek, "Radian reduction for trigonometric functions" (SIGNUM 1983); Cody and Waite (1980).
+// f32 reduces its argument as Payne and Hanek do, for every x alike: |x| = M 2^E times the right 96 bits of 1/(2π), in
+// 64-bit arithmetic that wraps, so whole turns fall away by themselves. What is left is the angle as a fraction of a
+// turn: two bits of quadrant, the rest a signed number. f64 subtracts multiples of π/2 in three parts (Cody and Waite),
+// exact enough up to 2^45; a larger x counts as 0: sin gives 0 and cos 1. Sources: Payne and Hanek, "Radian reduction
+// for trigonometric functions" (SIGNUM 1983); Cody and Waite (1980).
 
 #include "lib/ir/formula_exp.h"
 
@@ -118,7 +118,8 @@ F tan(F x) {
   return unless_infinite(x, flip(y, bits(x)));
 }
 
-// --- inverses ----------------------------------------------------------------------------------------------------------
+// --- inverses
+// ----------------------------------------------------------------------------------------------------------
 
 /// π/2 in two parts
 template <class T>

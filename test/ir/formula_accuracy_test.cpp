@@ -1,5 +1,5 @@
-// How far every formula is from the truth: never further than docs/numerics.md states. The C library in a wider type judges a
-// large sample; MPFR judges a part of it and the worst input found, and so the C library too.
+// How far every formula is from the truth: never further than docs/numerics.md states. The C library in a wider type
+// judges a large sample; MPFR judges a part of it and the worst input found, and so the C library too.
 
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ void expect_accuracy(Op op, const FormulaRow& row, size_t samples, size_t judged
     }
   }
   if (ordinary(worst_x) && ordinary(worst_y)) {
-    EXPECT_NEAR(judge(worst_x, worst_y, worst_out), worst, 0.3) << name(op) << " of " << worst_x << ": the judges disagree";
+    EXPECT_NEAR(judge(worst_x, worst_y, worst_out), worst, 0.3) << name(op) << " of " << worst_x << ": judges differ";
   }
 }
 

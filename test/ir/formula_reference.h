@@ -1,6 +1,6 @@
 #pragma once
-// What each formula should give, from the C library in a wider type (double for float, long double for double), and how far a
-// value is from it. formula_accuracy_test checks this against MPFR.
+// What each formula should give, from the C library in a wider type (double for float, long double for double), and how
+// far a value is from it. formula_accuracy_test checks this against MPFR.
 
 #include <algorithm>
 #include <cmath>
@@ -49,7 +49,8 @@ R reference(Op op, R x, R y = 0, R alpha = 0, R beta = 0) {
     case Op::mish: return vanishes ? R(-0.0) : x * std::tanh(std::max(x, R(0)) + std::log1p(std::exp(-std::fabs(x))));
     case Op::elu: return x > 0 ? x : alpha * std::expm1(x);
     case Op::selu:
-      return R(1.0507009873554804934193349852946L) * (x > 0 ? x : R(1.6732632423543772848170429916717L) * std::expm1(x));
+      return R(1.0507009873554804934193349852946L) *
+             (x > 0 ? x : R(1.6732632423543772848170429916717L) * std::expm1(x));
     case Op::hardswish: return x <= -3 ? R(-0.0) : x >= 3 ? x : x * ((x + 3) / 6);
     case Op::hardsigmoid: return std::isnan(x) ? x : std::min(std::max(alpha * x + beta, R(0)), R(1));
     case Op::leaky_relu: return x < 0 ? alpha * x : x;

@@ -1,4 +1,5 @@
-// The steps of every formula: well formed, and interpreted they give the bits that the same templates give as plain C++.
+// The steps of every formula: well formed, and interpreted they give the bits that the same templates give as plain
+// C++.
 
 #include "lib/ir/formula.h"
 
@@ -133,8 +134,9 @@ uint64_t interpret(const Formula& f, const uint64_t* parameters) {
 template <class T>
 std::vector<T> interesting() {
   using L = std::numeric_limits<T>;
-  std::vector<T> values = {0, 1, 0.5, 2, 3, T(0.1), 10, 88, 104, 700, 746, 1000, 1e9, T(1e30), L::min(), L::max(), L::denorm_min(),
-                           L::epsilon(), L::infinity(), L::quiet_NaN(), T(1) - L::epsilon(), T(1) + L::epsilon(), T(3.14159265)};
+  const T e = L::epsilon();
+  std::vector<T> values = {0, 1, 0.5, 2, 3, T(0.1), T(3.14159265), 10, 88, 104, 700, 746, 1000, 1e9, T(1e30), 1 - e, 1 + e,
+                           e, L::min(), L::max(), L::denorm_min(), L::infinity(), L::quiet_NaN()};
   for (size_t k = 0, n = values.size(); k < n; ++k) values.push_back(-values[k]);
   return values;
 }
@@ -172,7 +174,8 @@ TEST(FormulaSteps, interpreted_give_the_bits_of_the_native_algebra) {
   }
 }
 
-/// What the reader of steps relies on: parameters first to last, arguments earlier, operand types as ops.def wants them.
+/// What the reader of steps relies on: parameters first to last, arguments earlier, operand types as ops.def wants
+/// them.
 void expect_well_formed(const Formula& f) {
   ASSERT_FALSE(f.steps.empty());
   EXPECT_EQ(f.steps.back().type, f.type);
@@ -246,7 +249,8 @@ void expect_integer_powers() {
   }
   if constexpr (std::is_signed_v<T>) {
     for (int y : {-1, -2, -3, -127, -128}) {
-      for (int x : {2, -2, 3, 7, 127, -128, 0}) EXPECT_EQ(steps(static_cast<T>(x), static_cast<T>(y)), 0) << x << "^" << y;
+      for (int x : {2, -2, 3, 7, 127, -128, 0})
+        EXPECT_EQ(steps(static_cast<T>(x), static_cast<T>(y)), 0) << x << "^" << y;
       EXPECT_EQ(steps(1, static_cast<T>(y)), 1);
       EXPECT_EQ(steps(-1, static_cast<T>(y)), y % 2 ? -1 : 1);
     }

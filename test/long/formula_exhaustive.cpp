@@ -2,9 +2,10 @@
 //
 //   formula_exhaustive [--sample] [--millions N] [--write docs/numerics.md] [op …]      (no op: all of them)
 //
-// f32 with one operand: all 2^32 inputs, unless --sample. The f64 formula is the quick judge, eight lanes at a time; whatever may set a
-// new record, every 61st input, and angles beyond f64's limit go to the C library in double; about half a minute an op. The rest:
-// N million random inputs (f32: 8 N; N is 1 when absent) against the C library in long double (f32: double), marked "sample".
+// f32 with one operand: all 2^32 inputs, unless --sample. The f64 formula is the quick judge, eight lanes at a time;
+// whatever may set a new record, every 61st input, and angles beyond f64's limit go to the C library in double; about
+// half a minute an op. The rest: N million random inputs (f32: 8 N; N is 1 when absent) against the C library in long
+// double (f32: double), marked "sample".
 
 #include <charconv>
 #include <cstdio>
@@ -59,9 +60,10 @@ Worst<float> all_floats(Op op) {
     formulas::native<double>(op, wide, wide, ref, kBlock, kAlpha, kBeta);
     quick_errors(out, ref, errors);
     for (size_t i = 0; i < kBlock; ++i) {
-      const bool judged = errors[i] <= worst.ulps - 1e-3 && (start + i) % 61 != 0 && !(circular && std::fabs(in[i]) > 0x1p44f);
-      const bool both_nan = std::isnan(out[i]) && std::isnan(ref[i]) && (start + i) % 61 != 0;
-      if (!judged && !both_nan) worst.see(ulps<float, double>(out[i], reference<double>(op, in[i], in[i], kAlpha, kBeta)), in[i], 0);
+      const bool drawn = (start + i) % 61 == 0, far = circular && std::fabs(in[i]) > 0x1p44f;
+      const bool good = errors[i] <= worst.ulps - 1e-3 || (std::isnan(out[i]) && std::isnan(ref[i]));
+      if (good && !drawn && !far) continue;
+      worst.see(ulps<float, double>(out[i], reference<double>(op, in[i], in[i], kAlpha, kBeta)), in[i], 0);
     }
   }
   return worst;
@@ -74,7 +76,10 @@ Worst<T> sampled(Op op, size_t count) {
   Sample<T> sample(static_cast<uint64_t>(op) + 1000);
   Worst<T> worst;
   for (size_t start = 0; start < count; start += kBlock) {
-    for (size_t i = 0; i < kBlock; ++i) x[i] = info(op).arity == 1 ? sample.next(start + i) : sample.any(), y[i] = sample.any();
+    for (size_t i = 0; i < kBlock; ++i) {
+      x[i] = info(op).arity == 1 ? sample.next(start + i) : sample.any();
+      y[i] = sample.any();
+    }
     formulas::native<T>(op, x, y, out, kBlock, kAlpha, kBeta);
     for (size_t i = 0; i < kBlock; ++i)
       if (!(circular && std::fabs(x[i]) > T(0x1p45)))

@@ -1,7 +1,8 @@
 """Weighted minimax polynomials with rounded coefficients (Remez exchange on a Chebyshev grid, in mpmath).
 
-fit() minimises max |w(x) (p(x) - f(x))| over [a, b] with p = sum c_k x^(e_k); the sign of w does not matter. Coefficients are rounded to the target format
-one by one, lowest exponent first, and the rest is fitted again, so that later ones absorb the rounding of earlier ones.
+fit() minimises max |w(x) (p(x) - f(x))| over [a, b] with p = sum c_k x^(e_k); the sign of w does not matter. Coefficients
+are rounded to the target format one by one, lowest exponent first, and the rest is fitted again, so that later ones absorb
+the rounding of earlier ones.
 """
 import struct
 
@@ -11,7 +12,7 @@ mp.mp.prec = 240
 
 
 def f32(v):
-    return mp.mpf(struct.unpack("f", struct.pack("f", float(v)))[0])  # float(v) first: off by half an ulp of an ulp at most
+    return mp.mpf(struct.unpack("f", struct.pack("f", float(v)))[0])
 
 
 def f64(v):
@@ -80,7 +81,8 @@ def remez(points, f, w, exponents):
 
 
 def fit(f, w, exponents, a, b, rounding, grid=None):
-    """Rounded coefficients, the weighted error that they leave and the error before rounding.  A function may be undefined at 0: no grid point is exactly there."""
+    """Rounded coefficients, the weighted error that they leave, and the error before rounding. f may be undefined at 0: no
+    point of the grid is exactly there."""
     count = grid or max(200, 24 * len(exponents))
     a, b = mp.mpf(a), mp.mpf(b)
     points = [(a + b) / 2 - (b - a) / 2 * mp.cos(mp.pi * (2 * i + 1) / (2 * count)) for i in range(count)]
@@ -95,8 +97,11 @@ def fit(f, w, exponents, a, b, rounding, grid=None):
         trials = []
         for r in (near, far):
             left = [v - r * x ** e for v, x in zip(values, points)]
-            kept = max(abs(u * (v - sum(k * x ** g for k, g in zip(c[1:], rest)))) for v, u, x in zip(left, weights, points))
-            c2, worst = min([(c[1:], kept)] + ([remez(points, left, weights, rest)] if rest else []), key=lambda t: t[1])
+            # A new fit of the rest, or the coefficients as they are where a fit does no better.
+            kept = max(abs(u * (v - sum(k * x ** g for k, g in zip(c[1:], rest))))
+                       for v, u, x in zip(left, weights, points))
+            options = [(c[1:], kept)] + ([remez(points, left, weights, rest)] if rest else [])
+            c2, worst = min(options, key=lambda t: t[1])
             trials.append((worst, len(trials), r, left, c2))
         worst, _, r, values, c = min(trials, key=lambda t: t[:2])
         out.append(r)

@@ -1,85 +1,105 @@
 #!/usr/bin/env python3
-"""Writes lib/ir/formula_terms.h: every polynomial that the formulas use, for f32 and f64. `pip install mpmath`, then
-`tools/minimax/terms.py > lib/ir/formula_terms.h`. Each row: name, function p approximates, weight that makes its error
-relative to the result, exponents, interval. Comments in the output give the error left after rounding the coefficients.
+"""Writes lib/ir/formula_terms.h: every polynomial that the formulas use, for f32 and f64.
+
+    pip install mpmath gmpy2 && tools/minimax/terms.py > lib/ir/formula_terms.h      (minutes)
+    tools/minimax/terms.py f32 exp log                                               (some of them, to look at)
+
+Each row: name, what p is for, how many terms, the interval, the function that p approximates, and the weight that turns p's
+error into a relative error of the result. The output states the error left after rounding the coefficients.
 """
 import sys
 
 from minimax import f32, f64, fit, mp
 
 ln2 = mp.log(2)
-third = mp.mpf(1) / 3
+root = mp.sqrt
 
 
 def mills(a):
     """Φ(-a) e^(a²/2)"""
-    return mp.erfc(a / mp.sqrt(2)) / 2 * mp.exp(a * a / 2)
+    return mp.erfc(a / root(2)) / 2 * mp.exp(a * a / 2)
+
+
+def scaled_erfc(a):
+    return mp.erfc(a) * mp.exp(a * a)
+
+
+def tail_row(name, what, f, top, k, single):
+    """f(a) (a + k) as a polynomial of v = a / (a + k), in f64 of 2 v - 1"""
+    top, k = mp.mpf(top), mp.mpf(k)
+    a = (lambda v: k * v / (1 - v)) if single else (lambda t: k * (1 + t) / (1 - t))
+    variable = "v" if single else "2 v - 1"
+    meaning = f"{what} (a + k) = p({variable}), v = a / (a + k), 0 ≤ a ≤ {mp.nstr(top, 4)}, k = {mp.nstr(k, 3)}"
+    interval = (0, top / (top + k)) if single else (-1, (top - k) / (top + k))
+    return name, meaning, 10 if single else 23, interval, lambda v: f(a(v)) * (a(v) + k), lambda v: 1 / f(a(v)) / (a(v) + k)
 
 
 def rows(T):
-    """name, meaning, f, w, exponents, low, high"""
-    def n(single, double):
-        return range(single if T == f32 else double)
-    half = ln2 / 2 * mp.mpf("1.0002")
-    yield ("exp", "e^r = 1 + r + r² p(r), |r| ≤ ln 2", lambda r: (mp.expm1(r) - r) / r**2, lambda r: r**2 / mp.exp(r),
-           n(7, 12), -2 * half, 2 * half)
-    yield ("expm1", "e^r = 1 + r + r² p(r), |r| ≤ ln 2 / 2, relative to e^r - 1", lambda r: (mp.expm1(r) - r) / r**2,
-           lambda r: r**2 / mp.expm1(r), n(5, 10), -half, half)
-    yield ("exp2", "2^r = 1 + r p(r), |r| ≤ 1", lambda r: mp.expm1(r * ln2) / r, lambda r: r / 2**r, n(7, 14), -1, 1)
-    yield ("log", "log(1 + f) = f + f² p(f), |f| ≤ 1/3", lambda f: (mp.log1p(f) - f) / f**2, lambda f: f**2 / mp.log1p(f),
-           n(9, 20), -third, third)
-    for base, digits in ((2, 9), (10, 9)):
-        L = 1 / mp.log(base)
-        yield ("log%d" % base, "log%d(1 + f) = f / ln %d + f² p(f), |f| ≤ 1/3" % (base, base), lambda f: (mp.log1p(f) - f) / f**2 * L,
-               lambda f: f**2 / mp.log1p(f) / L, n(digits, 20), -third, third)
-    yield ("erf", "log(erfc -b) = b + b p(b), -%s ≤ b ≤ 0" % (3.95 if T == f32 else 5.95), lambda b: mp.log(mp.erfc(-b)) / b - 1,
-           lambda b: b * mp.erfc(-b) / mp.erf(-b), n(9, 24), -3.95 if T == f32 else -5.95, 0)
-    for mills_like, meaning, f, top, k in (
-            ("mills", "Φ(-a) e^(a²/2)", mills, (14.5, 39), (2.5, 4)),
-            ("erfc", "erfc(a) e^(a²)", lambda a: mp.erfc(a) * mp.exp(a * a), (10.25, 27.5), (1.75, 3))):
-        top, k = (mp.mpf(pair[0 if T == f32 else 1]) for pair in (top, k))
-        a = (lambda v: k * v / (1 - v)) if T == f32 else (lambda t: k * (1 + t) / (1 - t))
-        yield (mills_like, "%s (a + k) = p(%s), v = a / (a + k), 0 ≤ a ≤ %s, k = %s" %
-               (meaning, "v" if T == f32 else "2 v - 1", mp.nstr(top, 4), mp.nstr(k, 3)), lambda v: f(a(v)) * (a(v) + k),
-               lambda v: 1 / f(a(v)) / (a(v) + k), n(10, 23), 0 if T == f32 else -1, (top if T == f32 else top - k) / (top + k))
+    single = T == f32
 
-    quarter = mp.pi / 4 * mp.mpf("1.001") if T == f64 else mp.mpf(1)
-    yield ("sin", "sin r = r + r z p(z), z = r² ≤ %s" % mp.nstr(quarter**2, 3), lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
-           lambda z: z * mp.sqrt(z) / mp.sin(mp.sqrt(z)), n(4, 6), 0, quarter**2)
-    yield ("cos", "cos r = 1 - z / 2 + z² p(z), z = r² ≤ %s" % mp.nstr(quarter**2, 3),
-           lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z**2 / mp.cos(mp.sqrt(z)), n(4, 6), 0, quarter**2)
-    yield ("asin", "asin s = s + s z p(z), z = s² ≤ 1/4", lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
-           lambda z: z * mp.sqrt(z) / mp.asin(mp.sqrt(z)), n(5, 13), 0, mp.mpf(1) / 4)
-    yield ("atan", "atan s = s + s z p(z), z = s² ≤ 1", lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
-           lambda z: z * mp.sqrt(z) / mp.atan(mp.sqrt(z)), n(9, 20), 0, 1)
-    yield ("rcbrt", "(1 + f)^(-1/3), |f| ≤ 1/3, a first guess", lambda f: 1 / mp.cbrt(1 + f), lambda f: mp.cbrt(1 + f), n(3, 6), -third, third)
-    if T == f64:
-        yield ("short_log2", "log2(1 + f) = f p(f), |f| ≤ 1/3, for pow of f32", lambda f: mp.log1p(f) / f / ln2, lambda f: f / mp.log1p(f) * ln2,
-               range(14), -third, third)
-        yield ("short_exp2", "2^r, |r| ≤ 1/2, for pow of f32", lambda r: mp.mpf(2)**r, lambda r: mp.mpf(2)**-r, range(8), -mp.mpf(1) / 2, mp.mpf(1) / 2)
-        yield ("atanh", "atanh s = s (1 + z / 3 + z² p(z)), z = s² ≤ 1/25", lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1 - z / 3) / z**2,
-               lambda z: z**2, range(8), 0, mp.mpf(1) / 24.9)
+    def pick(a, b):
+        return a if single else b
+
+    half = ln2 / 2 * mp.mpf("1.0002")
+    third = (-mp.mpf(1) / 3, mp.mpf(1) / 3)
+    angle = pick(mp.mpf(1), mp.pi / 4 * mp.mpf("1.001")) ** 2
+    end = pick(3.95, 5.95)
+
+    yield ("exp", "e^r = 1 + r + r² p(r), |r| ≤ ln 2", pick(7, 12), (-2 * half, 2 * half),
+           lambda r: (mp.expm1(r) - r) / r**2, lambda r: r**2 / mp.exp(r))
+    yield ("expm1", "e^r = 1 + r + r² p(r), |r| ≤ ln 2 / 2, relative to e^r - 1", pick(5, 10), (-half, half),
+           lambda r: (mp.expm1(r) - r) / r**2, lambda r: r**2 / mp.expm1(r))
+    yield ("exp2", "2^r = 1 + r p(r), |r| ≤ 1", pick(7, 14), (-1, 1),
+           lambda r: mp.expm1(r * ln2) / r, lambda r: r / 2**r)
+    yield ("log", "log(1 + f) = f + f² p(f), |f| ≤ 1/3", pick(9, 20), third,
+           lambda f: (mp.log1p(f) - f) / f**2, lambda f: f**2 / mp.log1p(f))
+    for base in (2, 10):
+        yield (f"log{base}", f"log{base}(1 + f) = f / ln {base} + f² p(f), |f| ≤ 1/3", pick(9, 20), third,
+               lambda f, L=1 / mp.log(base): (mp.log1p(f) - f) / f**2 * L,
+               lambda f, L=1 / mp.log(base): f**2 / mp.log1p(f) / L)
+    yield ("erf", f"log(erfc -b) = b + b p(b), -{end} ≤ b ≤ 0", pick(9, 24), (-end, 0),
+           lambda b: mp.log(mp.erfc(-b)) / b - 1, lambda b: b * mp.erfc(-b) / mp.erf(-b))
+    yield tail_row("mills", "Φ(-a) e^(a²/2)", mills, pick(14.5, 39), pick(2.5, 4), single)
+    yield tail_row("erfc", "erfc(a) e^(a²)", scaled_erfc, pick(10.25, 27.5), pick(1.75, 3), single)
+    yield ("sin", f"sin r = r + r z p(z), z = r² ≤ {mp.nstr(angle, 3)}", pick(4, 6), (0, angle),
+           lambda z: (mp.sin(root(z)) / root(z) - 1) / z, lambda z: z * root(z) / mp.sin(root(z)))
+    yield ("cos", f"cos r = 1 - z / 2 + z² p(z), z = r² ≤ {mp.nstr(angle, 3)}", pick(4, 6), (0, angle),
+           lambda z: (mp.cos(root(z)) - 1 + z / 2) / z**2, lambda z: z**2 / mp.cos(root(z)))
+    yield ("asin", "asin s = s + s z p(z), z = s² ≤ 1/4", pick(5, 13), (0, mp.mpf(1) / 4),
+           lambda z: (mp.asin(root(z)) / root(z) - 1) / z, lambda z: z * root(z) / mp.asin(root(z)))
+    yield ("atan", "atan s = s + s z p(z), z = s² ≤ 1", pick(9, 20), (0, 1),
+           lambda z: (mp.atan(root(z)) / root(z) - 1) / z, lambda z: z * root(z) / mp.atan(root(z)))
+    yield ("rcbrt", "(1 + f)^(-1/3), |f| ≤ 1/3, a first guess", pick(3, 6), third,
+           lambda f: 1 / mp.cbrt(1 + f), lambda f: mp.cbrt(1 + f))
+    if single:
+        return
+    yield ("short_log2", "log2(1 + f) = f p(f), |f| ≤ 1/3, for pow of f32", 14, third,
+           lambda f: mp.log1p(f) / f / ln2, lambda f: f / mp.log1p(f) * ln2)
+    yield ("short_exp2", "2^r, |r| ≤ 1/2, for pow of f32", 8, (-mp.mpf(1) / 2, mp.mpf(1) / 2),
+           lambda r: mp.mpf(2)**r, lambda r: mp.mpf(2)**-r)
+    yield ("atanh", "atanh s = s (1 + z / 3 + z² p(z)), z = s² ≤ 1/25", 8, (0, mp.mpf(1) / 24.9),
+           lambda z: (mp.atanh(root(z)) / root(z) - 1 - z / 3) / z**2, lambda z: z**2)
 
 
 def table(T, ctype, bits, suffix, only):
     print("template <>\nstruct Terms<%s> {" % ctype)
-    for name, meaning, f, w, exponents, low, high in rows(T):
+    for name, meaning, terms, (low, high), f, w in rows(T):
         if only and name not in only:
             continue
-        c, left, ideal = fit(f, w, exponents, low, high, T)
-        print("  /// %s; error %s, unrounded %s (2^-%d)" % (meaning, mp.nstr(left * 2**bits, 3), mp.nstr(ideal * 2**bits, 3), bits))
-        text = [float(v).hex() + suffix for v in c]
-        print("  static constexpr %s %s[] = {%s};" % (ctype, name, ", ".join(text)))
+        c, left, ideal = fit(f, w, range(terms), low, high, T)
+        left, ideal = (mp.nstr(e * 2**bits, 3) for e in (left, ideal))
+        print(f"  /// {meaning}; error {left}, unrounded {ideal} (2^-{bits})")
+        print("  static constexpr %s %s[] = {%s};" % (ctype, name, ", ".join(float(v).hex() + suffix for v in c)))
         sys.stdout.flush()
     print("};\n")
 
 
 if __name__ == "__main__":
-    only = sys.argv[2:]
-    print("#pragma once\n// Generated by tools/minimax/terms.py; do not edit.\n// clang-format off\n\nnamespace fusec::formulas {\n")
-    print("template <class T>\nstruct Terms;\n")
-    if len(sys.argv) < 2 or sys.argv[1] in ("f32", "all"):
+    which, only = (sys.argv[1:2] or ["all"])[0], sys.argv[2:]
+    print("#pragma once\n// Generated by tools/minimax/terms.py; do not edit.\n// clang-format off\n")
+    print("namespace fusec::formulas {\n\ntemplate <class T>\nstruct Terms;\n")
+    if which in ("f32", "all"):
         table(f32, "float", 24, "f", only)
-    if len(sys.argv) < 2 or sys.argv[1] in ("f64", "all"):
+    if which in ("f64", "all"):
         table(f64, "double", 53, "", only)
     print("}  // namespace fusec::formulas")
