@@ -109,7 +109,9 @@ std::string CacheDir::default_path() {
   };
   if (std::string path = variable("FUSEC_CACHE_DIR"); !path.empty()) return path;
   if (std::string path = variable("XDG_CACHE_HOME"); !path.empty()) return path + "/fusec";
-  if (std::string path = variable("HOME"); !path.empty()) return path + "/.cache/fusec";
+  // A home that is not there is not ours to make.
+  std::error_code ignored;
+  if (std::string path = variable("HOME"); !path.empty() && std::filesystem::is_directory(path, ignored)) return path + "/.cache/fusec";
   return "";
 }
 

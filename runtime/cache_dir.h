@@ -15,7 +15,7 @@ namespace fusec {
 
 class CacheDir {
  public:
-  /// FUSEC_CACHE_DIR, else XDG_CACHE_HOME/fusec, else HOME/.cache/fusec; "" when none is set (or the value is not absolute).
+  /// FUSEC_CACHE_DIR, else XDG_CACHE_HOME/fusec, else HOME/.cache/fusec; "" when none is set to an absolute path, and when HOME is not there.
   static std::string default_path();
   /// FUSEC_CACHE_BYTES, else 256 MB.
   static uint64_t default_capacity();

@@ -73,7 +73,7 @@ size_t Program::Impl::Hash::operator()(const std::vector<int64_t>& key) const no
 
 Program::Impl::Impl(ProgramPlan plan, std::shared_ptr<const Backend> backend, const CompileOptions& options)
     : plan_(std::move(plan)), backend_(std::move(backend)), options_(options), device_(backend_ ? backend_->name() : "reference") {
-  if (!options.cache) own_cache_ = std::make_unique<Cache>(CacheOptions{.path = ""});
+  if (!options.cache || !backend_) own_cache_ = std::make_unique<Cache>(CacheOptions{.path = ""});
   cache_ = own_cache_ ? own_cache_.get() : &Cache::shared();
   steps_.resize(plan_.steps.size());
   for (size_t i = 0; i < steps_.size(); ++i) steps_[i].step = &plan_.steps[i];

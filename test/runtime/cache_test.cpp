@@ -329,9 +329,10 @@ TEST(CachePath, FollowsTheEnvironment) {
       value ? ::setenv(name, value, 1) : ::unsetenv(name);
     return CacheDir::default_path();
   };
-  EXPECT_EQ(with("/a", "/b", "/c"), "/a");
-  EXPECT_EQ(with(nullptr, "/b", "/c"), "/b/fusec");
-  EXPECT_EQ(with(nullptr, "relative", "/c"), "/c/.cache/fusec");
+  EXPECT_EQ(with("/a", "/b", "/tmp"), "/a");
+  EXPECT_EQ(with(nullptr, "/b", "/tmp"), "/b/fusec");
+  EXPECT_EQ(with(nullptr, "relative", "/tmp"), "/tmp/.cache/fusec");
+  EXPECT_EQ(with(nullptr, nullptr, "/nonexistent/home"), "") << "a home that is not there is not made";
   EXPECT_EQ(with(nullptr, nullptr, nullptr), "");
 }
 

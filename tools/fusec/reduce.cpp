@@ -1,7 +1,7 @@
 // fusec reduce: shrinks a failing .fus while a command keeps failing.
 //
-// Three moves, each tried on every place until none helps: drop an output; put a node's operand of the same type, or a new input, in
-// the node's place; give every dim of one size a smaller one. A move stays when the command, run on the smaller graph, ends with the same
+// Four moves, each tried on every place until none helps: drop an output; return an output's operand instead of it; put a node's operand
+// of the same type, or a new input, in the node's place; give every dim of one size a smaller one. A move stays when the command, run on the smaller graph, ends with the same
 // status as on the whole one.
 
 #include <CLI/CLI.hpp>
@@ -49,6 +49,7 @@ int status_of(const std::vector<std::string>& command, const std::string& file, 
 /// One smaller graph: what to leave out and what to put instead.
 struct Move {
   size_t drop_output = ~size_t{0};
+  size_t output = ~size_t{0};  // becomes what its node reads as operand number `by`
   NodeId node = ~NodeId{0};   // replaced by its operand number `by`, or, for -1, by a new input
   int by = -1;
   int64_t from = -1, to = -1; // dims of this extent get that one
@@ -90,7 +91,11 @@ std::optional<Graph> apply(const Graph& graph, const Move& move) {
   std::vector<Value> outputs;
   std::vector<std::string> names;
   for (size_t i = 0; i < graph.outputs().size(); ++i)
-    if (i != move.drop_output) outputs.push_back(values[graph.outputs()[i].node]), names.push_back(graph.outputs()[i].name);
+    if (i != move.drop_output) {
+      const NodeId id = graph.outputs()[i].node;
+      outputs.push_back(values[i == move.output ? graph.node(id).args[size_t(move.by)] : id]);
+      names.push_back(graph.outputs()[i].name);
+    }
   Result<Graph> done = std::move(b).finish(std::move(outputs), std::move(names));
   if (!done || !verify(*done)) return {};
   return std::move(*done);
@@ -100,6 +105,8 @@ std::optional<Graph> apply(const Graph& graph, const Move& move) {
 std::vector<Move> moves(const Graph& graph) {
   std::vector<Move> out;
   for (size_t i = 0; graph.outputs().size() > 1 && i < graph.outputs().size(); ++i) out.push_back({.drop_output = i});
+  for (size_t i = 0; i < graph.outputs().size(); ++i)
+    for (size_t k = 0; k < graph.node(graph.outputs()[i].node).args.size(); ++k) out.push_back({.output = i, .by = int(k)});
   std::set<int64_t> extents;
   for (NodeId id = NodeId(graph.size()); id-- > 0;) {
     const Node& node = graph.node(id);
