@@ -1,6 +1,6 @@
-// Is every barrier and fence of the skeletons needed, and would the runner see it missing? Each one that a kernel executes is taken away in
-// turn; the run must then be reported in order, in reverse and in a random order. What goes unseen is not needed by that kernel, or a hole in
-// the detector: each is counted as `spare`, with its reason.
+// Is every barrier and fence of the skeletons needed, and would the runner see it missing? Each one that a kernel
+// executes is taken away in turn; the run must then be reported in order, in reverse and in a random order. What goes
+// unseen is not needed by that kernel, or a hole in the detector: each is counted as `spare`, with its reason.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,8 @@
 namespace fusec {
 namespace {
 
-const char* const kOrdering[] = {"__syncthreads();", "__syncwarp();", "__threadfence();", "cluster_arrive();", "cluster_wait();", "cluster_sync();"};
+const char* const kOrdering[] = {"__syncthreads();",  "__syncwarp();",   "__threadfence();",
+                                 "cluster_arrive();", "cluster_wait();", "cluster_sync();"};
 
 struct Spot {
   size_t at, length;
@@ -29,7 +30,8 @@ std::vector<Spot> spots(const std::string& text) {
 
 std::string line_at(const std::string& text, size_t at) {
   const size_t begin = text.rfind('\n', at) + 1, end = text.find('\n', at);
-  return std::to_string(std::count(text.begin(), text.begin() + ptrdiff_t(at), '\n') + 1) + ": " + text.substr(begin, end - begin);
+  return std::to_string(std::count(text.begin(), text.begin() + ptrdiff_t(at), '\n') + 1) + ": " +
+         text.substr(begin, end - begin);
 }
 
 struct Case {
@@ -37,31 +39,48 @@ struct Case {
   const char* text;
   Sizes sizes;
   void (*change)(Schedule&) = nullptr;
-  size_t spare = 0;      // barriers that nothing needs
-  uint32_t blocks = 3;   // few, so that some block takes several rows
+  size_t spare = 0;     // barriers that nothing needs
+  uint32_t blocks = 3;  // few, so that some block takes several rows
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 void on_chip(Schedule& s, Keep keep, uint16_t cluster) {
-  s.keep = keep, s.steps = 0, s.threads = s.lanes_per_row = 64, s.rows_in_flight = 2, s.cluster = cluster, s.block[s.vector_axis] = 0;
+  s.keep = keep, s.steps = 0, s.threads = s.lanes_per_row = 64, s.rows_in_flight = 2, s.cluster = cluster,
+  s.block[s.vector_axis] = 0;
   for (Access& a : s.access) a.early = 0;
 }
 void shared(Schedule& s) { on_chip(s, Keep::shared, 1); }
 void cluster(Schedule& s) { on_chip(s, Keep::cluster, 4); }
 
 const char* const kSoftmax = "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = softmax %x {axes=[1]}\n return %y }";
-const char* const kCentre = "graph @g(%x: f32[N,C]) -> f32[N,C] { %m = mean %x {axes=[1], keep=true}\n %y = sub %x, %m\n return %y }";
-// spare: in column, between the last merge and its broadcast, where the thread that read an element writes the same one; in split, in front of
-// last_block's fence, which column needs and split does not, where one thread wrote all of the state.
+const char* const kCentre =
+    "graph @g(%x: f32[N,C]) -> f32[N,C] { %m = mean %x {axes=[1], keep=true}\n %y = sub %x, %m\n return %y }";
+// spare: in column, between the last merge and its broadcast, where the thread that read an element writes the same
+// one; in split, in front of last_block's fence, which column needs and split does not, where one thread wrote all of
+// the state.
 const Case kCases[] = {
     {"rows", kSoftmax, {{"N", 9}, {"C", 4096}}},
-    {"rows_looped", "graph @g(%x: f32[N,C]) -> f32[N] { %y = logsumexp %x {axes=[1]}\n return %y }", {{"N", 9}, {"C", 4099}}},
+    {"rows_looped",
+     "graph @g(%x: f32[N,C]) -> f32[N] { %y = logsumexp %x {axes=[1]}\n return %y }",
+     {{"N", 9}, {"C", 4099}}},
     {"rows_shared", kCentre, {{"N", 9}, {"C", 1000}}, shared},
     {"rows_cluster", kCentre, {{"N", 9}, {"C", 1000}}, cluster, 0, 8},
-    {"column", "graph @g(%x: f32[N,C]) -> f32[N,C] { %m = mean %x {axes=[0], keep=true}\n %y = sub %x, %m\n return %y }", {{"N", 100}, {"C", 64}}, nullptr, 1},
-    {"column_split", "graph @g(%x: f32[N,C]) -> f32[C] { %y = sum %x {axes=[0]}\n return %y }", {{"N", 4000}, {"C", 64}}, nullptr, 1},
+    {"column",
+     "graph @g(%x: f32[N,C]) -> f32[N,C] { %m = mean %x {axes=[0], keep=true}\n %y = sub %x, %m\n return %y }",
+     {{"N", 100}, {"C", 64}},
+     nullptr,
+     1},
+    {"column_split",
+     "graph @g(%x: f32[N,C]) -> f32[C] { %y = sum %x {axes=[0]}\n return %y }",
+     {{"N", 4000}, {"C", 64}},
+     nullptr,
+     1},
     {"split", "graph @g(%x: f32[N]) -> f32[] { %y = sum %x {axes=[0]}\n return %y }", {{"N", 40003}}, nullptr, 1},
-    {"split_argmax", "graph @g(%x: f32[N]) -> i64[] { %y = argmax %x {axes=[0], to=i64}\n return %y }", {{"N", 40003}}, nullptr, 1},
+    {"split_argmax",
+     "graph @g(%x: f32[N]) -> i64[] { %y = argmax %x {axes=[0], to=i64}\n return %y }",
+     {{"N", 40003}},
+     nullptr,
+     1},
 };
 
 class Mutants : public ::testing::TestWithParam<Case> {};
@@ -96,7 +115,8 @@ TEST_P(Mutants, AreSeen) {
       how.order = order;
       seen += run(s, c.sizes, inputs, how).trouble != "";
     }
-    if (seen < 3) unseen++, where += "\nseen in " + std::to_string(seen) + " of 3 orders without " + line_at(right.text, spot.at);
+    if (seen < 3)
+      unseen++, where += "\nseen in " + std::to_string(seen) + " of 3 orders without " + line_at(right.text, spot.at);
   }
   EXPECT_EQ(unseen, c.spare) << where;
   EXPECT_GT(executed, unseen);

@@ -10,21 +10,23 @@
 namespace fusec::simt {
 namespace {
 
-// An arena is the shared memory of one block with red zones between its variables: 227 KB, the zones, and room to spare.
+// An arena is the shared memory of one block with red zones between its variables: 227 KB, the zones, and room to
+// spare.
 constexpr size_t kArena = 384 << 10;
 enum Byte : u8 { kZoneByte, kUnwritten, kWritten };
 
 char* arenas;
 Cell* arena_cells;
-std::vector<u8> arena_bytes;    // Byte, for each byte of each arena
+std::vector<u8> arena_bytes;     // Byte, for each byte of each arena
 std::vector<size_t> arena_used;  // bytes of each arena that the last block used
 size_t arena_count;
 
 const char* verb(bool write) { return write ? "write" : "read"; }
 
-std::string what(bool write, u64 bytes, const void* at, const Thread& thread, u32 site) {
-  return format("%s of %llu bytes at %s by %s at %s", verb(write), static_cast<unsigned long long>(bytes), describe(at).c_str(),
-                name(thread).c_str(), place(site).c_str());
+[[noreturn]] void bad_access(simt_fault fault, const std::string& how, bool write, u64 bytes, const void* at,
+                             u32 site) {
+  fail_here(fault, site, "%s: %s of %llu bytes at %s", how.c_str(), verb(write), static_cast<unsigned long long>(bytes),
+            describe(at).c_str());
 }
 
 std::string who(const Entry& entry) {
@@ -38,9 +40,13 @@ std::string who(const Entry& entry) {
 [[noreturn]] void race(const Entry& old, bool write, void* at, bool shared, u32 site) {
   const Thread& thread = *machine->current;
   bool async = old.agent;
-  fail(async ? SIMT_ASYNC : shared ? SIMT_RACE_SHARED : SIMT_RACE_GLOBAL, site,
-       format("%s on %s: %s by %s at %s, and nothing orders it after the %s by %s", async ? "early access" : "race", describe(at).c_str(),
-              verb(write), name(thread).c_str(), place(site).c_str(), old.atomic ? "atomic" : verb(old.write), who(old).c_str()));
+  fail(async  ? SIMT_ASYNC :
+       shared ? SIMT_RACE_SHARED :
+                SIMT_RACE_GLOBAL,
+       site,
+       format("%s on %s: %s by %s at %s, and nothing orders it after the %s by %s", async ? "early access" : "race",
+              describe(at).c_str(), verb(write), name(thread).c_str(), place(site).c_str(),
+              old.atomic ? "atomic" : verb(old.write), who(old).c_str()));
 }
 
 // Runs over the words of an access. `entry` says who it is; its byte mask is set here.
@@ -87,13 +93,14 @@ void check_shared(Target& target, void* at, u64 bytes, bool write, u32 site) {
   u64 inside = 0, written = 0;
   if (target.offset + bytes <= kArena)
     for (u64 i = 0; i < bytes; i++) inside += state[i] != kZoneByte, written += state[i] == kWritten;
-  if (inside != bytes) fail(SIMT_BOUNDS, site, "out of bounds: " + what(write, bytes, at, thread, site));
-  if (!write && written != bytes) fail(SIMT_UNINITIALISED, site, "shared memory that nobody wrote: " + what(write, bytes, at, thread, site));
+  if (inside != bytes) bad_access(SIMT_BOUNDS, "out of bounds", write, bytes, at, site);
+  if (!write && written != bytes)
+    bad_access(SIMT_UNINITIALISED, "shared memory that nobody wrote", write, bytes, at, site);
   if (write) std::memset(state, kWritten, bytes);
   target.block = m.live[from / kArena];
   if (target.block != thread.block) {
     if (target.block->cluster != thread.block->cluster || !target.block->live)
-      fail(SIMT_EXIT, site, "shared memory of a block that has ended: " + what(write, bytes, at, thread, site));
+      bad_access(SIMT_EXIT, "shared memory of a block that has ended", write, bytes, at, site);
   }
   target.cells = arena_cells + from / kArena * (kArena / 4);
   target.floor = thread.block->cluster->start;
@@ -103,14 +110,14 @@ void check_global(Target& target, void* at, u64 bytes, bool write, u32 site) {
   Machine& m = *machine;
   char* p = static_cast<char*>(at);
   Buffer& buffer = *target.buffer;
-  if (p + bytes > buffer.end) fail(SIMT_BOUNDS, site, "out of bounds: " + what(write, bytes, at, *m.current, site));
+  if (p + bytes > buffer.end) bad_access(SIMT_BOUNDS, "out of bounds", write, bytes, at, site);
   target.offset = p - buffer.begin;
   if (!buffer.written.empty()) {
     u8* written = buffer.written.data() + target.offset;
     if (write) {
       std::memset(written, 1, bytes);
     } else if (std::memchr(written, 0, bytes)) {
-      fail(SIMT_UNINITIALISED, site, "global memory that nobody wrote: " + what(write, bytes, at, *m.current, site));
+      bad_access(SIMT_UNINITIALISED, "global memory that nobody wrote", write, bytes, at, site);
     }
   }
   if (m.options.races == SIMT_RACES_ALL) {
@@ -129,10 +136,10 @@ bool locate(Target& target, void* at, u64 bytes, u32 align, bool write, u32 site
     if (p >= m.args && p + bytes <= m.args + m.arg_bytes) return false;
     for (const Range& range : m.kernel->globals)
       if (p >= range.begin && p + bytes <= range.end) return false;
-    fail(SIMT_BOUNDS, site, "out of bounds: " + what(write, bytes, at, *m.current, site));
+    bad_access(SIMT_BOUNDS, "out of bounds", write, bytes, at, site);
   }
   if (reinterpret_cast<uintptr_t>(at) & (align - 1))
-    fail(SIMT_MISALIGNED, site, format("misaligned, %u bytes wanted: ", align) + what(write, bytes, at, *m.current, site));
+    bad_access(SIMT_MISALIGNED, format("misaligned, %u bytes wanted", align), write, bytes, at, site);
   if (target.shared) {
     check_shared(target, at, bytes, write, site);
   } else {
@@ -152,7 +159,9 @@ void remember_remote(Block& block, const Entry& entry) {
 
 }  // namespace
 
-bool is_shared(const void* at) { return static_cast<size_t>(static_cast<const char*>(at) - arenas) < arena_count * kArena; }
+bool is_shared(const void* at) {
+  return static_cast<size_t>(static_cast<const char*>(at) - arenas) < arena_count * kArena;
+}
 
 Block* owner(const void* at) { return machine->live[(static_cast<const char*>(at) - arenas) / kArena]; }
 
@@ -166,9 +175,11 @@ std::string describe(const void* at) {
   }
   size_t offset = (p - arenas) % kArena;
   std::string text = format("shared memory +%zu", offset);
-  auto name = [&](const std::string& variable, u64 begin, u64 bytes) {  // the last one that begins before, or just behind
+  auto name = [&](const std::string& variable, u64 begin,
+                  u64 bytes) {  // the last one that begins before, or just behind
     if (offset + 32 >= begin)
-      text = format("shared %s%+lld (%llu bytes)", variable.c_str(), static_cast<long long>(offset) - static_cast<long long>(begin),
+      text = format("shared %s%+lld (%llu bytes)", variable.c_str(),
+                    static_cast<long long>(offset) - static_cast<long long>(begin),
                     static_cast<unsigned long long>(bytes));
   };
   for (const SharedVariable& variable : machine->kernel->shared) name(variable.name, variable.offset, variable.bytes);
@@ -210,7 +221,8 @@ void access(void* at, u64 bytes, u32 align, u32 how, u32 site) {
   if (!bytes || !locate(target, at, bytes, align, how & kWrite, site)) return;
   if ((how & (kWrite | kAtomic)) == kWrite) progressed();
   if (m.traffic && !(how & kUnlogged))
-    m.traffic->log(static_cast<u32>(&thread - m.pool.data()), site, reinterpret_cast<u64>(at), static_cast<u32>(bytes), target.shared);
+    m.traffic->log(static_cast<u32>(&thread - m.pool.data()), site, reinterpret_cast<u64>(at), static_cast<u32>(bytes),
+                   target.shared);
   bool remote = target.shared && target.block != thread.block;
   if (m.options.races == SIMT_RACES_OFF && !remote) return;
   Entry entry = entry_of(thread, how, target.shared, site);
@@ -242,12 +254,12 @@ void check_proxy(void* at, u64 bytes, u32 site) {
     if (entry.agent || entry.time < thread.block->cluster->start) continue;
     u32 linear = entry.warp % (machine->stride / 32) * 32 + static_cast<u32>(__builtin_ctz(entry.lanes));
     if (thread.proxy_fence <= entry.time && thread.block->threads[linear]->proxy_fence <= entry.time)
-      fail(SIMT_ASYNC, site, format("a bulk store by %s at %s reads %s, written at %s, with no proxy fence in between", name(thread).c_str(),
-                                    place(site).c_str(), describe(at).c_str(), place(entry.site).c_str()));
+      fail_here(SIMT_ASYNC, site, "bulk store of %s, written at %s and not fenced for the async proxy since,",
+                describe(at).c_str(), place(entry.site).c_str());
   }
 }
 
-// --- the hooks that the pass puts in front of loads and stores ---------------------------------------------------------------------
+// --- the hooks that the pass puts in front of loads and stores -----------------------------------
 
 extern "C" void simt_rt_access(void* at, u32 site) {
   Machine& m = *machine;

@@ -1,8 +1,9 @@
 // mbarriers, copies that travel by themselves, and named barriers.
 //
-// A copy is checked when it is issued, with what the issuing thread knows; its target holds 0xff until it is delivered: at random, as late as
-// possible (forward) or at once (reverse). In the detector it is an access by an agent of the mbarrier (or of the thread's group) that a
-// thread comes to know when it waits for the phase (or the group): reading early, or refilling a slot that is still read, is a fault.
+// A copy is checked when it is issued, with what the issuing thread knows; its target holds 0xff until it is delivered:
+// at random, as late as possible (forward) or at once (reverse). In the detector it is an access by an agent of the
+// mbarrier (or of the thread's group) that a thread comes to know when it waits for the phase (or the group): reading
+// early, or refilling a slot that is still read, is a fault.
 
 #include <algorithm>
 #include <cstring>
@@ -17,8 +18,7 @@ enum GroupKind { kBulk, kCopy, kBulkComplete };
 Mbarrier& mbarrier_at(void* at, u32 site) {
   auto found = machine->mbarriers.find(at);
   if (found == machine->mbarriers.end())
-    fail(SIMT_ASYNC, site, format("%s uses an mbarrier at %s, where none was initialised (%s)", name(*machine->current).c_str(),
-                                  place(site).c_str(), describe(at).c_str()));
+    fail_here(SIMT_ASYNC, site, "use of an mbarrier that nobody initialised, %s,", describe(at).c_str());
   access(at, 8, 8, kRead | kAtomic | kUnlogged, site);  // races with the init, unless a barrier stands between
   return found->second;
 }
@@ -41,11 +41,12 @@ void settle(Mbarrier& barrier) {
 
 void check_aligned(const void* at, u32 bytes, u32 site) {
   if ((reinterpret_cast<uintptr_t>(at) | bytes) & 15)
-    fail(SIMT_MISALIGNED, site, format("misaligned: a bulk copy of %u bytes at %s by %s at %s; addresses and size are multiples of 16", bytes,
-                                       describe(at).c_str(), name(*machine->current).c_str(), place(site).c_str()));
+    fail_here(SIMT_MISALIGNED, site, "misaligned (16 bytes wanted, of address and size): bulk copy of %u bytes at %s",
+              bytes, describe(at).c_str());
 }
 
-void take_off(void* to, const void* from, u32 bytes, void* mbarrier, u32 block, u32 slot, u32 site, Known sender = nullptr) {
+void take_off(void* to, const void* from, u32 bytes, void* mbarrier, u32 block, u32 slot, u32 site,
+              Known sender = nullptr) {
   Flight flight{static_cast<char*>(to), {}, mbarrier, block, slot, site, std::move(sender)};
   flight.bytes.assign(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
   std::memset(to, 0xff, bytes);
@@ -90,22 +91,19 @@ void deliver_some() {
 
 void check_groups(const Thread& thread) {
   for (const Groups& groups : thread.groups)
-    if (!groups.waited)
-      fail(SIMT_ASYNC, groups.site, format("%s ends without waiting for the copy that it issued at %s", name(thread).c_str(),
-                                           place(groups.site).c_str()));
+    if (!groups.waited) fail_here(SIMT_ASYNC, groups.site, "a thread ends without a wait for its copy, issued");
   if (thread.block->live) return;
   for (const Flight& flight : machine->flights)
     if (is_shared(flight.to) && owner(flight.to) == thread.block)
-      fail(SIMT_ASYNC, flight.site, format("block %u ends while the copy into its shared memory issued at %s is under way",
-                                           thread.block->linear, place(flight.site).c_str()));
+      fail(SIMT_ASYNC, flight.site,
+           format("block %u ends while the copy into its shared memory issued at %s is under way", thread.block->linear,
+                  place(flight.site).c_str()));
 }
 
 extern "C" void simt_rt_mbarrier_init(void* at, u32 count, u32 site) {
   step(site);
-  Thread& thread = *machine->current;
   if (!is_shared(at) || !count)
-    fail(SIMT_ASYNC, site, format("%s initialises an mbarrier with count %u at %s, in %s", name(thread).c_str(), count, place(site).c_str(),
-                                  describe(at).c_str()));
+    fail_here(SIMT_ASYNC, site, "initialisation of an mbarrier with count %u in %s", count, describe(at).c_str());
   access(at, 8, 8, kWrite | kUnlogged, site);
   Mbarrier barrier;
   barrier.block = owner(at);
@@ -118,8 +116,7 @@ extern "C" void simt_rt_mbarrier_arrive(void* at, u32 arrivals, u32 bytes, u32 s
   Thread& thread = *machine->current;
   Mbarrier& barrier = mbarrier_at(at, site);
   if (arrivals > barrier.pending)
-    fail(SIMT_ASYNC, site, format("%s arrives at %s at an mbarrier whose %u arrivals are complete", name(thread).c_str(), place(site).c_str(),
-                                  barrier.count));
+    fail_here(SIMT_ASYNC, site, "arrival at an mbarrier whose %u arrivals are complete,", barrier.count);
   barrier.bytes += bytes;
   barrier.pending -= arrivals;
   if (arrivals) barrier.gathering.add(thread, release(thread));
@@ -159,8 +156,7 @@ extern "C" void simt_rt_st_async(void* to, const void* value, u32 bytes, void* a
   step(site);
   Mbarrier& barrier = mbarrier_at(at, site);
   if (!is_shared(to) || owner(to) != barrier.block)
-    fail(SIMT_ASYNC, site, format("st.async by %s at %s: %s is not in the block of its mbarrier", name(*machine->current).c_str(),
-                                  place(site).c_str(), describe(to).c_str()));
+    fail_here(SIMT_ASYNC, site, "st.async to %s, which is not in the block of its mbarrier,", describe(to).c_str());
   u32 block = barrier.block->linear, slot = agent_of(barrier, site);
   access_for_agent(to, bytes, bytes, true, block, slot, site);
   Thread& thread = *machine->current;
@@ -185,13 +181,15 @@ extern "C" void simt_rt_cp_async(void* to, const void* from, u32 bytes, u32 read
   step(site);
   Thread& thread = *machine->current;
   if ((bytes != 4 && bytes != 8 && bytes != 16) || read > bytes)
-    fail(SIMT_ASYNC, site, format("cp.async of %u bytes, %u read, at %s: 4, 8 or 16 can be copied", bytes, read, place(site).c_str()));
+    fail_here(SIMT_ASYNC, site, "cp.async of %u bytes, of which %u are read (4, 8 or 16 can be copied),", bytes, read);
   u32 slot = agent_of(thread, kCopy, site);
   char data[16] = {};
   if (read) {
     access_for_agent(const_cast<void*>(from), read, bytes, false, thread.block->linear, slot, site);
     std::memcpy(data, from, read);
-    if (machine->traffic) machine->traffic->log(static_cast<u32>(&thread - machine->pool.data()), site, reinterpret_cast<u64>(from), read, false);
+    if (machine->traffic)
+      machine->traffic->log(static_cast<u32>(&thread - machine->pool.data()), site, reinterpret_cast<u64>(from), read,
+                            false);
   }
   access_for_agent(to, bytes, bytes, true, thread.block->linear, slot, site);
   take_off(to, data, bytes, nullptr, thread.block->linear, slot, site);
@@ -226,11 +224,11 @@ extern "C" void simt_rt_named(u32 id, u32 threads, int waits, u32 site) {
   Thread& thread = *machine->current;
   Named& named = thread.block->named[id];
   if (id > 15 || !threads || threads % 32)
-    fail(SIMT_DIVERGENT_BARRIER, site, format("named barrier %u for %u threads at %s: ids are 0 to 15, threads come in warps", id, threads,
-                                              place(site).c_str()));
+    fail_here(SIMT_DIVERGENT_BARRIER, site, "named barrier %u for %u threads (ids are 0 to 15, threads come in warps)",
+              id, threads);
   if (named.arrived && named.needed != threads)
-    fail(SIMT_DIVERGENT_BARRIER, site, format("%s is at named barrier %u for %u threads, %s, which %s uses for %u", name(thread).c_str(), id,
-                                              threads, place(site).c_str(), place(named.site).c_str(), named.needed));
+    fail_here(SIMT_DIVERGENT_BARRIER, site, "named barrier %u for %u threads, which %s has for %u,", id, threads,
+              place(named.site).c_str(), named.needed);
   named.needed = threads;
   named.site = site;
   named.gathering.add(thread, release(thread));

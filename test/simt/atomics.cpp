@@ -1,5 +1,6 @@
-// Atomics and flags. They publish what the thread's last fence covered, and what others published there becomes known to the thread by its
-// next fence: fence, atomic … atomic, fence is the only way in which blocks that share no barrier order their accesses.
+// Atomics and flags. They publish what the thread's last fence covered, and what others published there becomes known
+// to the thread by its next fence: fence, atomic … atomic, fence is the only way in which blocks that share no barrier
+// order their accesses.
 
 #include <algorithm>
 #include <cstring>

@@ -39,15 +39,18 @@ std::string check(const Machine& m, const char* entry, const Entry_point* point,
     return format("no kernel %s in the text; it has: %s", entry, known.c_str());
   }
   if (arg_bytes < point->arg_bytes)
-    return format("%zu bytes of arguments; %s takes %llu", arg_bytes, entry, static_cast<unsigned long long>(point->arg_bytes));
+    return format("%zu bytes of arguments; %s takes %llu", arg_bytes, entry,
+                  static_cast<unsigned long long>(point->arg_bytes));
   u64 threads = u64{m.size.x} * m.size.y * m.size.z, blocks = u64{m.grid.x} * m.grid.y * m.grid.z;
   if (!blocks || !threads) return "an empty grid or block";
-  if (threads > kMostThreads) return format("%llu threads a block; 1024 are possible", static_cast<unsigned long long>(threads));
+  if (threads > kMostThreads)
+    return format("%llu threads a block; 1024 are possible", static_cast<unsigned long long>(threads));
   if (blocks * ((threads + 31) / 32 + kAgents / 32) >> 32) return "too many blocks for the host";
   if (!m.cluster || m.cluster > kMostCluster || m.grid.x % m.cluster)
     return format("a cluster of %u blocks on a grid of %u", m.cluster, m.grid.x);
   u64 shared = m.kernel->shared_bytes + m.dynamic;
-  if (shared > kMostShared) return format("%llu bytes of shared memory; a block has %u", static_cast<unsigned long long>(shared), kMostShared);
+  if (shared > kMostShared)
+    return format("%llu bytes of shared memory; a block has %u", static_cast<unsigned long long>(shared), kMostShared);
   return "";
 }
 
@@ -57,8 +60,9 @@ void add_counts(const Machine& m, Outcome& out) {
     const Site& site = m.kernel->sites[key.site];
     u32 line = site.lines.empty() ? 0 : site.lines.front();
     u32 bytes = count.lanes ? static_cast<u32>(count.bytes / count.lanes) : 0;
-    out.counts.push_back({line, site.lines.data(), site.lines.size(), site.bytes ? site.bytes : bytes, site.write, key.shared, count.requests, count.lanes, count.sectors,
-                          count.ideal_sectors, count.passes, count.ideal_passes});
+    out.counts.push_back({line, site.lines.data(), site.lines.size(), site.bytes ? site.bytes : bytes, site.write,
+                          key.shared, count.requests, count.lanes, count.sectors, count.ideal_sectors, count.passes,
+                          count.ideal_passes});
   }
 }
 
@@ -132,9 +136,9 @@ int simt_remove(simt_memory* memory, void* begin) {
   return memory->memory.remove(begin);
 }
 
-const simt_result* simt_launch(simt_kernel* kernel, const char* entry, simt_memory* memory, const uint32_t grid[3], const uint32_t block[3],
-                               uint32_t cluster, uint32_t dynamic_shared_bytes, const void* args, size_t arg_bytes,
-                               const simt_options* options) {
+const simt_result* simt_launch(simt_kernel* kernel, const char* entry, simt_memory* memory, const uint32_t grid[3],
+                               const uint32_t block[3], uint32_t cluster, uint32_t dynamic_shared_bytes,
+                               const void* args, size_t arg_bytes, const simt_options* options) {
   std::lock_guard lock(one_at_a_time);
   Machine m;
   m.kernel = kernel->kernel.get();

@@ -1,7 +1,7 @@
 #ifndef FUSEC_SIMT_C_API_H
 #define FUSEC_SIMT_C_API_H
-/* What libfusec_simt.so exports: plain C, so that whoever opens it needs neither clang nor LLVM nor the same C++ library.
-   simt.h is the C++ door. All functions may be called from any thread; launches run one at a time. */
+/* What libfusec_simt.so exports: plain C, so that whoever opens it needs neither clang nor LLVM nor the same C++
+   library. simt.h is the C++ door. All functions may be called from any thread; launches run one at a time. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,7 +44,7 @@ typedef struct {
 /* Counts of one load or store of the text. */
 typedef struct {
   uint32_t line;              /* where it stands */
-  const uint32_t* lines;      /* and the lines of the calls inlined around it, innermost first; valid as long as the kernel */
+  const uint32_t* lines;      /* and the lines of the calls inlined around it, innermost first; valid as the kernel is */
   size_t line_count;
   uint32_t bytes;             /* of one lane's access */
   int32_t write, shared;
@@ -72,13 +72,13 @@ typedef struct simt_memory simt_memory;
 
 SIMT_EXPORT int simt_api_version(void);
 
-/* Compiles CUDA C++ text. NULL: *error says why (clang's messages with lines of the text); free it with simt_free_text. */
+/* Compiles CUDA C++ text. NULL: *error says why (clang's messages with lines of the text); simt_free_text frees it. */
 SIMT_EXPORT simt_kernel* simt_load(const char* text, size_t bytes, char** error);
 SIMT_EXPORT void simt_unload(simt_kernel* kernel);
 SIMT_EXPORT void simt_free_text(char* text);
 
-/* Global memory. allocate: 256-byte aligned, red zones around, filled with 0xff; add: the caller's own memory, which must outlive its use.
-   Ranges that overlap count as one. unwritten: reading a byte that no kernel wrote is a fault. */
+/* Global memory. allocate: 256-byte aligned, red zones around, filled with 0xff; add: the caller's own memory, which
+   must outlive its use. Ranges that overlap count as one. unwritten: reading a byte that no kernel wrote is a fault. */
 SIMT_EXPORT simt_memory* simt_memory_new(void);
 SIMT_EXPORT void simt_memory_free(simt_memory* memory);
 /* NULL when there is no memory. */
@@ -86,11 +86,12 @@ SIMT_EXPORT void* simt_allocate(simt_memory* memory, size_t bytes, const char* n
 SIMT_EXPORT void simt_add(simt_memory* memory, void* begin, size_t bytes, const char* name, int unwritten);
 SIMT_EXPORT int simt_remove(simt_memory* memory, void* begin); /* 1 when it was known */
 
-/* Runs one launch. args: the bytes of the kernel's parameters, each at its natural alignment (for one struct: the struct).
-   cluster: blocks along x that form one. The result is valid until simt_result_free. Never NULL. */
-SIMT_EXPORT const simt_result* simt_launch(simt_kernel* kernel, const char* entry, simt_memory* memory, const uint32_t grid[3],
-                                           const uint32_t block[3], uint32_t cluster, uint32_t dynamic_shared_bytes, const void* args,
-                                           size_t arg_bytes, const simt_options* options);
+/* Runs one launch. args: the bytes of the kernel's parameters, each at its natural alignment (for one struct: the
+   struct). cluster: blocks along x that form one. The result is valid until simt_result_free. Never NULL. */
+SIMT_EXPORT const simt_result* simt_launch(simt_kernel* kernel, const char* entry, simt_memory* memory,
+                                           const uint32_t grid[3], const uint32_t block[3], uint32_t cluster,
+                                           uint32_t dynamic_shared_bytes, const void* args, size_t arg_bytes,
+                                           const simt_options* options);
 SIMT_EXPORT void simt_result_free(const simt_result* result);
 
 #ifdef __cplusplus

@@ -38,7 +38,8 @@ inline Outcome run_layer_norm(const Kernel& kernel, Launch how) {
   for (uint32_t r = 0; r < kRows; r++) {
     double mean = 0, var = 0;
     for (uint32_t i = 0; i < kColumns; i++) mean += x[r * kColumns + i] / double{kColumns};
-    for (uint32_t i = 0; i < kColumns; i++) var += (x[r * kColumns + i] - mean) * (x[r * kColumns + i] - mean) / kColumns;
+    for (uint32_t i = 0; i < kColumns; i++)
+      var += (x[r * kColumns + i] - mean) * (x[r * kColumns + i] - mean) / kColumns;
     for (uint32_t i = 0; i < kColumns; i++) {
       double want = (x[r * kColumns + i] - mean) / std::sqrt(var + 1e-5) * w[i] + b[i];
       double off = std::fabs(y[r * kColumns + i] - want);
@@ -89,7 +90,8 @@ inline Outcome run_softmax(const Kernel& kernel, Launch how) {
 inline Outcome run_column_sum(const Kernel& kernel, Launch how) {
   constexpr int kRows = 100, kColumns = 70, kSplit = 3;
   Memory memory;
-  float *x = memory.allocate<float>(kRows * kColumns, "x"), *part = memory.allocate<float>(kSplit * kColumns, "part", true),
+  float *x = memory.allocate<float>(kRows * kColumns, "x"),
+        *part = memory.allocate<float>(kSplit * kColumns, "part", true),
         *sums = memory.allocate<float>(kColumns, "out", true);
   auto* ticket = memory.allocate<unsigned>(3, "ticket");
   std::memset(ticket, 0, 12);
@@ -115,8 +117,8 @@ inline Outcome run_column_sum(const Kernel& kernel, Launch how) {
   return out;
 }
 
-inline Outcome run_row_sums(const Kernel& kernel, Launch how, uint32_t rows, uint32_t columns, const void* args, size_t bytes, Memory& memory,
-                            const float* x, const float* sums) {
+inline Outcome run_row_sums(const Kernel& kernel, Launch how, uint32_t rows, uint32_t columns, const void* args,
+                            size_t bytes, Memory& memory, const float* x, const float* sums) {
   Outcome out{kernel.launch("g0", memory, how, args, bytes)};
   if (!out.result.ok()) return out;
   for (uint32_t r = 0; r < rows; r++) {

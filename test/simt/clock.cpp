@@ -10,7 +10,8 @@ namespace fusec::simt {
 namespace {
 
 auto position(auto& blocks, u32 block) {
-  return std::lower_bound(blocks.begin(), blocks.end(), block, [](const auto& row, u32 key) { return row.first < key; });
+  return std::lower_bound(blocks.begin(), blocks.end(), block,
+                          [](const auto& row, u32 key) { return row.first < key; });
 }
 
 bool holds(const Times& a, const Times& b) {

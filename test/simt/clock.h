@@ -1,13 +1,14 @@
 #pragma once
 // Happens-before knowledge: which accesses of which threads are known to come before a thread's next step.
 //
-// Time is one counter for the process: every release (barrier, fence, arrival) takes the next number. An access carries the number of its
-// thread's last release (Thread::since); a thread that knows "thread a up to R" knows all of a's accesses with a number below R. What a whole
-// block or warp knows of itself is one number, kept there; this file holds the rest, which is rare: knowledge across blocks, from fences and
-// atomics, mbarriers, named barriers and partial __syncwarp. It is immutable and shared, since barriers hand it to everybody.
+// Time is one counter for the process: every release (barrier, fence, arrival) takes the next number. An access carries
+// the number of its thread's last release (Thread::since); a thread that knows "thread a up to R" knows all of a's
+// accesses with a number below R. What a whole block or warp knows of itself is one number, kept there; this file holds
+// the rest, which is rare: knowledge across blocks, from fences and atomics, mbarriers, named barriers and partial
+// __syncwarp. It is immutable and shared, since barriers hand it to everybody.
 //
-// A block has `stride` slots: its threads, rounded up to warps, then kAgents slots for what works beside the threads: an mbarrier's copies,
-// a thread's bulk groups.
+// A block has `stride` slots: its threads, rounded up to warps, then kAgents slots for what works beside the threads:
+// an mbarrier's copies, a thread's bulk groups.
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 // Text to machine code in this process: clang's front end, most of its -O1, our pass, ORC.
 //
-// Each kernel has its own library of symbols, which holds exactly what the runtime and libm offer: a search of the process would find, say, a
-// memcpy with no hook, and detection would be lost without a sign.
+// Each kernel has its own library of symbols, which holds exactly what the runtime and libm offer: a search of the
+// process would find, say, a memcpy with no hook, and detection would be lost without a sign.
 
 #include <clang/Basic/Diagnostic.h>
 #include <clang/CodeGen/CodeGenAction.h>
@@ -40,13 +40,34 @@ struct Code {
 
 namespace {
 
-bool has_v3() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"); }
+bool has_v3() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+}
 
-// Why: contraction, aliasing and float-to-int as the device's compiler has them; no builtins, or loops would turn into calls of memset.
-const char* const kArguments[] = {"-triple", "x86_64-pc-linux-gnu", "-x", "c++", "-std=c++20", "-w", "-O1", "-mrelocation-model", "pic",
-                                  "-pic-level", "2", "-ffp-contract=off", "-relaxed-aliasing", "-fno-strict-float-cast-overflow",
-                                  "-fno-builtin", "-fno-finite-loops", "-disable-llvm-passes", "-mframe-pointer=none", "-debug-info-kind=line-tables-only",
-                                  "-dwarf-version=4", "-include", "/simt_shim.h"};
+// Why: contraction, aliasing and float-to-int as the device's compiler has them; no builtins, or loops would turn into
+// calls of memset.
+const char* const kArguments[] = {"-triple",
+                                  "x86_64-pc-linux-gnu",
+                                  "-x",
+                                  "c++",
+                                  "-std=c++20",
+                                  "-w",
+                                  "-O1",
+                                  "-mrelocation-model",
+                                  "pic",
+                                  "-pic-level",
+                                  "2",
+                                  "-ffp-contract=off",
+                                  "-relaxed-aliasing",
+                                  "-fno-strict-float-cast-overflow",
+                                  "-fno-builtin",
+                                  "-fno-finite-loops",
+                                  "-disable-llvm-passes",
+                                  "-mframe-pointer=none",
+                                  "-debug-info-kind=line-tables-only",
+                                  "-dwarf-version=4",
+                                  "-include",
+                                  "/simt_shim.h"};
 
 llvm::orc::LLJIT* start_jit(std::string& error) {
   static llvm::orc::LLJIT* jit = [&]() -> llvm::orc::LLJIT* {
@@ -54,7 +75,8 @@ llvm::orc::LLJIT* start_jit(std::string& error) {
     llvm::InitializeNativeTargetAsmPrinter();
     auto host = llvm::orc::JITTargetMachineBuilder::detectHost();
     if (!host) return error = llvm::toString(host.takeError()), nullptr;
-    host->setCodeGenOptLevel(llvm::CodeGenOptLevel::None);  // a third of the compilation less; runs as fast, hooks dominate
+    host->setCodeGenOptLevel(
+        llvm::CodeGenOptLevel::None);  // a third of the compilation less; runs as fast, hooks dominate
     auto made = llvm::orc::LLJITBuilder()
                     .setJITTargetMachineBuilder(*host)
                     .setLinkProcessSymbolsByDefault(false)
@@ -71,7 +93,8 @@ std::unique_ptr<llvm::Module> parse(const std::string& text, llvm::LLVMContext& 
   arguments.insert(arguments.end(), {"-target-cpu", has_v3() ? "x86-64-v3" : "x86-64", "kernel"});
   llvm::raw_string_ostream out(error);
   llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> options(new clang::DiagnosticOptions());
-  clang::DiagnosticsEngine early(new clang::DiagnosticIDs(), options, new clang::TextDiagnosticPrinter(out, options.get()));
+  clang::DiagnosticsEngine early(new clang::DiagnosticIDs(), options,
+                                 new clang::TextDiagnosticPrinter(out, options.get()));
   auto invocation = std::make_shared<clang::CompilerInvocation>();
   if (!clang::CompilerInvocation::CreateFromArgs(*invocation, arguments, early)) return nullptr;
   // Only these two files exist: no text reaches the host's headers.
@@ -89,7 +112,8 @@ std::unique_ptr<llvm::Module> parse(const std::string& text, llvm::LLVMContext& 
   return action.takeModule();
 }
 
-// clang -O1 without its last stage, which takes vector loads apart into the elements that are used: what the text asks for is what is counted.
+// clang -O1 without its last stage, which takes vector loads apart into the elements that are used: what the text asks
+// for is what is counted.
 void optimise(llvm::Module& module) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -111,7 +135,8 @@ void optimise(llvm::Module& module) {
 }
 
 // Machine code under the names that instrument() left; fills what the kernel knows by address.
-std::string load(std::unique_ptr<llvm::Module> module, std::unique_ptr<llvm::LLVMContext> context, const Names& names, Kernel& kernel) {
+std::string load(std::unique_ptr<llvm::Module> module, std::unique_ptr<llvm::LLVMContext> context, const Names& names,
+                 Kernel& kernel) {
   std::string error;
   llvm::orc::LLJIT* jit = start_jit(error);
   if (!jit) return error;
@@ -121,8 +146,10 @@ std::string load(std::unique_ptr<llvm::Module> module, std::unique_ptr<llvm::LLV
   kernel.code = std::make_shared<Code>(jit, &*library);
   llvm::orc::SymbolMap symbols;
   for (const Symbol& symbol : std::span(kSymbols, kSymbolCount))
-    symbols[jit->mangleAndIntern(symbol.name)] = {llvm::orc::ExecutorAddr::fromPtr(symbol.address), llvm::JITSymbolFlags::Exported};
-  if (auto failed = library->define(llvm::orc::absoluteSymbols(std::move(symbols)))) return llvm::toString(std::move(failed));
+    symbols[jit->mangleAndIntern(symbol.name)] = {llvm::orc::ExecutorAddr::fromPtr(symbol.address),
+                                                  llvm::JITSymbolFlags::Exported};
+  if (auto failed = library->define(llvm::orc::absoluteSymbols(std::move(symbols))))
+    return llvm::toString(std::move(failed));
   module->setDataLayout(jit->getDataLayout());
   if (auto failed = jit->addIRModule(*library, llvm::orc::ThreadSafeModule(std::move(module), std::move(context))))
     return llvm::toString(std::move(failed));

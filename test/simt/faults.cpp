@@ -8,13 +8,30 @@
 
 namespace fusec::simt {
 
-std::string format(const char* text, ...) {
+namespace {
+
+std::string print(const char* text, va_list args) {
   char buffer[1024];
+  std::vsnprintf(buffer, sizeof buffer, text, args);
+  return buffer;
+}
+
+}  // namespace
+
+std::string format(const char* text, ...) {
   va_list args;
   va_start(args, text);
-  std::vsnprintf(buffer, sizeof buffer, text, args);
+  std::string out = print(text, args);
   va_end(args);
-  return buffer;
+  return out;
+}
+
+void fail_here(simt_fault fault, u32 site, const char* why, ...) {
+  va_list args;
+  va_start(args, why);
+  std::string what = print(why, args);
+  va_end(args);
+  fail(fault, site, what + " by " + name(*machine->current) + " at " + place(site));
 }
 
 std::string name(const Thread& thread) {
@@ -50,8 +67,12 @@ void fail(simt_fault fault, u32 site, const std::string& why) {
 }
 
 void report_deadlock() {
-  static const char* const kWaits[] = {"can run", "wait at __syncthreads", "wait at a named barrier", "wait in a warp collective",
-                                       "wait at the cluster barrier", "wait at an mbarrier"};
+  static const char* const kWaits[] = {"can run",
+                                       "wait at __syncthreads",
+                                       "wait at a named barrier",
+                                       "wait in a warp collective",
+                                       "wait at the cluster barrier",
+                                       "wait at an mbarrier"};
   std::string text = "deadlock: no thread can run";
   u32 site = 0;
   for (const Block* block : machine->live) {

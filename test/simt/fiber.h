@@ -1,6 +1,7 @@
 #pragma once
-// A fiber: a stack and the place where it stopped. Switching saves the callee-saved registers of the System V x86-64 ABI and nothing else
-// (kernels never change mxcsr or the x87 control word): 7-10 ns, where swapcontext takes 1,190 (it calls the kernel for the signal mask).
+// A fiber: a stack and the place where it stopped. Switching saves the callee-saved registers of the System V x86-64
+// ABI and nothing else (kernels never change mxcsr or the x87 control word): 7-10 ns, where swapcontext takes 1,190 (it
+// calls the kernel for the signal mask).
 
 #include <cstdint>
 
@@ -33,8 +34,8 @@ fusec_simt_switch:
 
 namespace fusec::simt {
 
-/// Leaves the running fiber, whose place goes to *save, for the one that stopped at `load`. Never switch to the running fiber itself: its
-/// saved place is stale.
+/// Leaves the running fiber, whose place goes to *save, for the one that stopped at `load`. Never switch to the running
+/// fiber itself: its saved place is stale.
 inline void fiber_switch(void** save, void* load) { fusec_simt_switch(save, load); }
 
 /// The place of a fiber that will begin with `body` (which never returns) on the stack that ends at `top`.

@@ -53,7 +53,8 @@ inline Kernel load(const std::string& text) {
 
 /// Runs a case in order, in reverse and in three random orders.
 inline void in_all_orders(const std::function<void(Launch)>& run, Launch how = {}) {
-  for (auto [order, seed] : {std::pair{SIMT_FORWARD, 1}, {SIMT_REVERSE, 1}, {SIMT_RANDOM, 1}, {SIMT_RANDOM, 2}, {SIMT_RANDOM, 3}}) {
+  for (auto [order, seed] :
+       {std::pair{SIMT_FORWARD, 1}, {SIMT_REVERSE, 1}, {SIMT_RANDOM, 1}, {SIMT_RANDOM, 2}, {SIMT_RANDOM, 3}}) {
     SCOPED_TRACE("order " + std::to_string(order) + ", seed " + std::to_string(seed));
     how.order = order;
     how.seed = static_cast<uint64_t>(seed);

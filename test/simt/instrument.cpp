@@ -1,10 +1,11 @@
-// The pass: one hook in front of each load, store and copy; places for runtime calls; shared memory; doors to the kernels.
+// The pass: one hook in front of each load, store and copy; places for runtime calls; shared memory; doors to the
+// kernels.
 //
-//   %v = load float, ptr %p, !dbg !7      =>   call void @simt_rt_access(ptr %p, i32 12)    ; site 12: line 7, 4 bytes, read
+//   %v = load float, ptr %p, !dbg !7      =>   call void @simt_rt_access(ptr %p, i32 12)  ; site 12: line 7, 4 bytes, read
 //                                              %v = load float, ptr %p
 //   call void @simt_rt_fence(i32 1, i32 0)  =>  call void @simt_rt_fence(i32 1, i32 13)
 //   @tile (thread_local)                  =>   simt_is_shared() + its offset in the block's arena
-//   void @g0(ptr byval %args)             =>   void @simt.entry.g0(ptr %args), which reads g0's parameters out of the argument bytes
+//   void @g0(ptr byval %args)             =>   void @simt.entry.g0(ptr %args), which takes g0's parameters from there
 //
 // It runs after optimisation, so that hooks cost the optimiser nothing and see the accesses that are left.
 
@@ -35,7 +36,11 @@ constexpr uint64_t kFirst = 128, kZone = 64, kDynamicAlign = 1024;
 class Pass {
  public:
   Pass(Module& module, Kernel& kernel, Names& names)
-      : module_(module), kernel_(kernel), names_(names), layout_(module.getDataLayout()), context_(module.getContext()) {
+      : module_(module),
+        kernel_(kernel),
+        names_(names),
+        layout_(module.getDataLayout()),
+        context_(module.getContext()) {
     kernel_.sites.assign(1, Site{});
   }
 
@@ -57,7 +62,8 @@ class Pass {
 
  private:
   // The lines of the text that lead to an instruction. Frames of the shim (another file) are left out.
-  uint32_t site(const Instruction& at, uint32_t bytes = 0, uint32_t align = 1, bool write = false, bool is_volatile = false) {
+  uint32_t site(const Instruction& at, uint32_t bytes = 0, uint32_t align = 1, bool write = false,
+                bool is_volatile = false) {
     Site s;
     s.bytes = bytes, s.align = align, s.write = write, s.is_volatile = is_volatile;
     for (const DILocation* l = at.getDebugLoc(); l; l = l->getInlinedAt())
@@ -85,8 +91,9 @@ class Pass {
     if (is_private(pointer)) return;
     IRBuilder<> build(&at);
     uint32_t bytes = static_cast<uint32_t>(layout_.getTypeStoreSize(type));
-    build.CreateCall(runtime("simt_rt_access", {build.getPtrTy(), build.getInt32Ty()}),
-                     {pointer, build.getInt32(site(at, bytes, static_cast<uint32_t>(align.value()), write, is_volatile))});
+    build.CreateCall(
+        runtime("simt_rt_access", {build.getPtrTy(), build.getInt32Ty()}),
+        {pointer, build.getInt32(site(at, bytes, static_cast<uint32_t>(align.value()), write, is_volatile))});
   }
 
   void hook_range(MemIntrinsic& at, Value* pointer, MaybeAlign align, bool write) {
@@ -114,9 +121,11 @@ class Pass {
       if (auto* load = dyn_cast<LoadInst>(i)) {
         hook_access(*i, load->getPointerOperand(), load->getType(), load->getAlign(), false, load->isVolatile());
       } else if (auto* store = dyn_cast<StoreInst>(i)) {
-        hook_access(*i, store->getPointerOperand(), store->getValueOperand()->getType(), store->getAlign(), true, store->isVolatile());
+        hook_access(*i, store->getPointerOperand(), store->getValueOperand()->getType(), store->getAlign(), true,
+                    store->isVolatile());
       } else if (auto* memory = dyn_cast<MemIntrinsic>(i)) {
-        if (auto* copy = dyn_cast<MemTransferInst>(i)) hook_range(*memory, copy->getSource(), copy->getSourceAlign(), false);
+        if (auto* copy = dyn_cast<MemTransferInst>(i))
+          hook_range(*memory, copy->getSource(), copy->getSourceAlign(), false);
         hook_range(*memory, memory->getDest(), memory->getDestAlign(), true);
       } else if (auto* call = dyn_cast<CallBase>(i)) {
         place_call(*call);
@@ -127,10 +136,11 @@ class Pass {
   void check_frame(Function& function) {
     uint64_t bytes = 0;
     for (Instruction& i : instructions(function))
-      if (auto* variable = dyn_cast<AllocaInst>(&i)) bytes += variable->getAllocationSize(layout_).value_or(TypeSize::getFixed(kMostFrame)).getFixedValue();
+      if (auto* variable = dyn_cast<AllocaInst>(&i))
+        bytes += variable->getAllocationSize(layout_).value_or(TypeSize::getFixed(kMostFrame)).getFixedValue();
     if (bytes > kMostFrame)
-      problem_ = demangle(function.getName().str()) + " has " + std::to_string(bytes) + " bytes of local variables; a thread here has room for " +
-                 std::to_string(kMostFrame);
+      problem_ = demangle(function.getName().str()) + " has " + std::to_string(bytes) +
+                 " bytes of local variables; a thread here has room for " + std::to_string(kMostFrame);
   }
 
   // A loop that calls nothing would never meet the step limit.
@@ -146,7 +156,8 @@ class Pass {
       });
       if (calls) continue;
       IRBuilder<> build(loop->getHeader(), loop->getHeader()->getFirstInsertionPt());
-      build.CreateCall(runtime("simt_rt_step", {build.getInt32Ty()}), {build.getInt32(site(*loop->getHeader()->getTerminator()))});
+      build.CreateCall(runtime("simt_rt_step", {build.getInt32Ty()}),
+                       {build.getInt32(site(*loop->getHeader()->getTerminator()))});
     }
   }
 
@@ -154,7 +165,8 @@ class Pass {
   void guard_divisions(Function& function) {
     std::vector<BinaryOperator*> todo;
     for (Instruction& i : instructions(function))
-      if (auto* op = dyn_cast<BinaryOperator>(&i); op && op->isIntDivRem() && !isa<Constant>(op->getOperand(1))) todo.push_back(op);
+      if (auto* op = dyn_cast<BinaryOperator>(&i); op && op->isIntDivRem() && !isa<Constant>(op->getOperand(1)))
+        todo.push_back(op);
     for (BinaryOperator* op : todo) {
       IRBuilder<> build(op);
       Value *n = op->getOperand(0), *d = op->getOperand(1);
@@ -165,7 +177,8 @@ class Pass {
       Value* bad = zero;
       if (is_signed) {
         Value* least = ConstantInt::get(type, APInt::getSignedMinValue(type->getScalarSizeInBits()));
-        bad = build.CreateOr(zero, build.CreateAnd(build.CreateICmpEQ(n, least), build.CreateICmpEQ(d, Constant::getAllOnesValue(type))));
+        bad = build.CreateOr(zero, build.CreateAnd(build.CreateICmpEQ(n, least),
+                                                   build.CreateICmpEQ(d, Constant::getAllOnesValue(type))));
       }
       op->setOperand(1, build.CreateSelect(bad, ConstantInt::get(type, 1), d));
       build.SetInsertPoint(op->getNextNode());
@@ -175,7 +188,8 @@ class Pass {
     }
   }
 
-  // Declared variables one after the other with red zones between them, then `extern __shared__`, which all its declarations share.
+  // Declared variables one after the other with red zones between them, then `extern __shared__`, which all its
+  // declarations share.
   void lay_out_shared() {
     uint64_t at = kFirst;
     for (GlobalVariable& variable : module_.globals()) {
@@ -185,9 +199,11 @@ class Pass {
         kernel_.dynamic = true;
         continue;
       }
-      uint64_t bytes = layout_.getTypeAllocSize(variable.getValueType()), align = std::max<uint64_t>(16, variable.getAlign().valueOrOne().value());
+      uint64_t bytes = layout_.getTypeAllocSize(variable.getValueType()),
+               align = std::max<uint64_t>(16, variable.getAlign().valueOrOne().value());
       at = (at + align - 1) / align * align;
-      std::string name = demangle(variable.getName().str());  // "void rows<K, 4>(K::Args const&)::scratch": the last part will do
+      std::string name =
+          demangle(variable.getName().str());  // "void rows<K, 4>(K::Args const&)::scratch": the last part will do
       if (size_t last = name.rfind("::"); last != std::string::npos) name = name.substr(last + 2);
       kernel_.shared.push_back({name, at, bytes});
       offset_[&variable] = at;
@@ -202,7 +218,8 @@ class Pass {
     auto [found, fresh] = arena_.try_emplace(&function, nullptr);
     if (fresh) {
       IRBuilder<> build(&function.getEntryBlock(), function.getEntryBlock().getFirstInsertionPt());
-      found->second = build.CreateCall(module_.getOrInsertFunction("simt_is_shared", FunctionType::get(build.getPtrTy(), false)));
+      found->second =
+          build.CreateCall(module_.getOrInsertFunction("simt_is_shared", FunctionType::get(build.getPtrTy(), false)));
     }
     return found->second;
   }
@@ -217,7 +234,8 @@ class Pass {
       Value* base = arena(*address->getFunction());
       IRBuilder<> build(address);
       // The arena's call stands first in the entry block; an address taken there earlier would come before it.
-      if (address->getParent() == &address->getFunction()->getEntryBlock()) cast<Instruction>(base)->moveBefore(&*address->getParent()->getFirstInsertionPt());
+      if (address->getParent() == &address->getFunction()->getEntryBlock())
+        cast<Instruction>(base)->moveBefore(&*address->getParent()->getFirstInsertionPt());
       address->replaceAllUsesWith(build.CreateConstInBoundsGEP1_64(build.getInt8Ty(), base, offset_[&variable]));
       address->eraseFromParent();
     }
@@ -235,8 +253,8 @@ class Pass {
     }
   }
 
-  // void simt.entry.NAME(ptr args): CUDA lays parameters out at their natural alignment; clang passes a small struct as its eightbytes, in
-  // order, which sit at the same places.
+  // void simt.entry.NAME(ptr args): CUDA lays parameters out at their natural alignment; clang passes a small struct as
+  // its eightbytes, in order, which sit at the same places.
   void make_entry(Function& function) {
     std::string symbol = "simt.entry." + function.getName().str();
     function.setSection("");
@@ -248,7 +266,8 @@ class Pass {
     for (Argument& argument : function.args()) {
       Type* type = argument.hasByValAttr() ? argument.getParamByValType() : argument.getType();
       Type* memory = type->isIntegerTy(1) ? build.getInt8Ty() : type;
-      uint64_t align = argument.hasByValAttr() ? argument.getParamAlign().valueOrOne().value() : layout_.getABITypeAlign(memory).value();
+      uint64_t align = argument.hasByValAttr() ? argument.getParamAlign().valueOrOne().value() :
+                                                 layout_.getABITypeAlign(memory).value();
       at = (at + align - 1) / align * align;
       Value* place = build.CreateConstInBoundsGEP1_64(build.getInt8Ty(), entry->getArg(0), at);
       if (argument.hasByValAttr()) {

@@ -39,7 +39,7 @@ struct Kernel {
   uint64_t shared_bytes = 0;    // declared, without the zones between variables
   uint64_t dynamic_offset = 0;  // where `extern __shared__` begins in the arena
   bool dynamic = false;
-  std::vector<Range> globals;   // the module's own variables
+  std::vector<Range> globals;  // the module's own variables
   std::map<std::string, Entry_point> entries;
   std::shared_ptr<Code> code;
 };

@@ -24,7 +24,8 @@ void Memory::release(Buffer& buffer) {
 }
 
 void Memory::insert(Buffer buffer) {
-  auto at = std::upper_bound(buffers_.begin(), buffers_.end(), buffer.begin, [](char* p, const Buffer& b) { return p < b.begin; });
+  auto at = std::upper_bound(buffers_.begin(), buffers_.end(), buffer.begin,
+                             [](char* p, const Buffer& b) { return p < b.begin; });
   buffers_.insert(at, std::move(buffer));
   last_ = 0;
 }
@@ -87,9 +88,12 @@ bool Memory::remove(void* begin) {
 
 Buffer* Memory::find(const void* at, bool zones) {
   const char* p = static_cast<const char*>(at);
-  if (!zones && last_ < buffers_.size() && p >= buffers_[last_].begin && p < buffers_[last_].end) return &buffers_[last_];
-  for (size_t i = std::upper_bound(buffers_.begin(), buffers_.end(), p, [](const char* q, const Buffer& b) { return q < b.begin; }) -
-                  buffers_.begin(), tries = 0;
+  if (!zones && last_ < buffers_.size() && p >= buffers_[last_].begin && p < buffers_[last_].end)
+    return &buffers_[last_];
+  for (size_t i = std::upper_bound(buffers_.begin(), buffers_.end(), p,
+                                   [](const char*q, const Buffer&b) { return q < b.begin; }) -
+                  buffers_.begin(),
+              tries = 0;
        tries < 2; tries++, i--) {
     // the buffer that begins behind the address (its front zone may hold it), then the one before
     if (i < buffers_.size()) {

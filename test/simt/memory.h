@@ -1,5 +1,6 @@
 #pragma once
-// Buffers in global memory: each has a name, red zones on both sides, a map of what was written, and, once races are looked for, a shadow.
+// Buffers in global memory: each has a name, red zones on both sides, a map of what was written, and, once races are
+// looked for, a shadow.
 
 #include <memory>
 #include <string>
@@ -16,8 +17,8 @@ struct Buffer {
   char* zone_begin = nullptr;  // the red zones around it; equal to begin and end for memory that is not ours
   char* zone_end = nullptr;
   bool owned = false;
-  std::vector<u8> written;     // for each byte; empty: all counts as written
-  Cell* shadow = nullptr;      // for each 4 bytes
+  std::vector<u8> written;  // for each byte; empty: all counts as written
+  Cell* shadow = nullptr;   // for each 4 bytes
 };
 
 class Memory {
@@ -27,9 +28,11 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
   ~Memory();
 
-  /// New memory, aligned to 256 bytes, filled with 0xff (a NaN in every float type). unwritten: reading a byte that no kernel wrote is a fault.
+  /// New memory, aligned to 256 bytes, filled with 0xff (a NaN in every float type). unwritten: reading a byte that no
+  /// kernel wrote is a fault.
   void* allocate(uint64_t bytes, const std::string& name, bool unwritten);
-  /// Memory of the caller. Neighbouring memory has no red zone here. What overlaps known memory joins it: an access belongs to one buffer.
+  /// Memory of the caller. Neighbouring memory has no red zone here. What overlaps known memory joins it: an access
+  /// belongs to one buffer.
   void add(void* begin, uint64_t bytes, const std::string& name, bool unwritten);
   bool remove(void* begin);
 

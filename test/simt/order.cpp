@@ -48,11 +48,13 @@ u32 meet(Block& block) {
 }
 
 u32 new_agent(Block& block, u32 site) {
-  if (block.agents == kAgents) fail(SIMT_LAUNCH, site, format("more than %u mbarriers and groups of copies in a block", kAgents));
+  if (block.agents == kAgents)
+    fail_here(SIMT_LAUNCH, site, "more than %u mbarriers and groups of copies in a block", kAgents);
   return machine->stride - kAgents + block.agents++;
 }
 
-// --- fences: what a thread did before becomes what its next atomics publish; what its earlier atomics read becomes known to it ------------
+// --- fences: what a thread did before becomes what its next atomics publish; what its earlier atomics read
+// becomes known to it ------------------------------------------------------------------------------
 
 extern "C" void simt_rt_fence(int scope, u32 site) {
   step(site);

@@ -1,5 +1,5 @@
-// Who runs: every CUDA thread is a fiber that runs until it must wait. Then the next one is picked from those that can run: at random, or
-// first come first served with threads and blocks counted up (forward) or down (reverse).
+// Who runs: every CUDA thread is a fiber that runs until it must wait. Then the next one is picked from those that can
+// run: at random, or first come first served with threads and blocks counted up (forward) or down (reverse).
 
 #include <sys/mman.h>
 
@@ -82,14 +82,16 @@ void complete_cluster(Cluster& cluster) {
   wake_all(waiting);
 }
 
-// A block's shared memory ends with its last thread: whatever peers did to it must be known to one of its threads by then.
+// A block's shared memory ends with its last thread: whatever peers did to it must be known to one of its threads by
+// then.
 void check_remote(Thread& thread) {
   Block& block = *thread.block;
   std::erase_if(block.remote, [&](const Entry& entry) { return ordered(entry, thread); });
   if (block.live || block.remote.empty()) return;
   const Entry& entry = block.remote.front();
-  fail(SIMT_EXIT, entry.site, format("block %u ends, and nothing orders that after the access by a peer (block %u) at %s to its shared memory",
-                                     block.linear, entry.warp / (machine->stride / 32), place(entry.site).c_str()));
+  fail(SIMT_EXIT, entry.site,
+       format("block %u ends, and nothing orders that after the access by a peer (block %u) at %s to its shared memory",
+              block.linear, entry.warp / (machine->stride / 32), place(entry.site).c_str()));
 }
 
 void end_thread() {
@@ -104,8 +106,9 @@ void end_thread() {
   progressed();
   for (const Collective& open : warp.open)
     if (open.mask >> thread.lane & 1)
-      fail(SIMT_DIVERGENT_WARP, open.site, format("%s ends while lanes %08x wait for it at %s (mask %08x)", name(thread).c_str(),
-                                                  open.arrived, place(open.site).c_str(), open.mask));
+      fail(SIMT_DIVERGENT_WARP, open.site,
+           format("%s ends while lanes %08x wait for it at %s (mask %08x)", name(thread).c_str(), open.arrived,
+                  place(open.site).c_str(), open.mask));
   check_groups(thread);
   check_remote(thread);
   if (block.live && block.arrived == block.live) complete_barrier(block);
@@ -160,7 +163,8 @@ void check_stacks() {
 }
 
 // Runs clusters[first, last), side by side, until all their threads have ended.
-void run_clusters(const std::vector<u32>& order, size_t first, size_t last, std::vector<Block>& blocks, std::vector<Cluster>& clusters) {
+void run_clusters(const std::vector<u32>& order, size_t first, size_t last, std::vector<Block>& blocks,
+                  std::vector<Cluster>& clusters) {
   Machine& m = *machine;
   m.live.clear();
   m.ready.clear();
@@ -240,15 +244,15 @@ void polled(u32 site) {
   // Copies that travel as long as somebody can run would never arrive while everybody polls for them.
   if (!m.flights.empty() && m.idle_polls >= m.pool.size()) deliver(0);
   if (++m.idle_polls > 10'000 + 64 * m.pool.size())
-    fail(SIMT_ENDLESS, site, format("endless spin: %s polls at %s, and nothing changes any more", name(*m.current).c_str(), place(site).c_str()));
+    fail_here(SIMT_ENDLESS, site, "endless spin, nothing changes any more: poll");
   give_way();
 }
 
 void step(u32 site) {
   Machine& m = *machine;
   if (++m.steps > m.options.limit)
-    fail(SIMT_ENDLESS, site, format("no end in sight after %llu steps; the last by %s at %s", static_cast<unsigned long long>(m.options.limit),
-                                    name(*m.current).c_str(), place(site).c_str()));
+    fail_here(SIMT_ENDLESS, site, "no end in sight after %llu steps, the last",
+              static_cast<unsigned long long>(m.options.limit));
 }
 
 void run_grid() {
@@ -270,8 +274,8 @@ void run_grid() {
   if (stack_count < resident_threads) {
     if (stacks) munmap(stacks, stack_count * kStack);
     stack_count = resident_threads;
-    stacks = static_cast<char*>(
-        mmap(nullptr, stack_count * kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    stacks = static_cast<char*>(mmap(nullptr, stack_count * kStack, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   }
   m.pool.resize(resident_threads);
   if (m.options.traffic) m.traffic = std::make_unique<Traffic>(static_cast<u32>(resident_threads));
@@ -282,15 +286,15 @@ void run_grid() {
   m.pool.clear();
 }
 
-// --- barriers of blocks and clusters -----------------------------------------------------------------------------------------------
+// --- barriers of blocks and clusters -------------------------------------------------------------
 
 extern "C" int simt_rt_barrier(int vote, int predicate, u32 site) {
   step(site);
   Thread& thread = *machine->current;
   Block& block = *thread.block;
   if (block.arrived && block.site != site)
-    fail(SIMT_DIVERGENT_BARRIER, site, format("divergent barrier: %s is at %s while %u threads wait at %s", name(thread).c_str(),
-                                              place(site).c_str(), block.arrived, place(block.site).c_str()));
+    fail_here(SIMT_DIVERGENT_BARRIER, site, "divergent barrier: %u threads wait at %s; another is reached",
+              block.arrived, place(block.site).c_str());
   if (!block.arrived) block.votes = {};
   block.site = site;
   block.votes.yes += predicate != 0;
@@ -307,8 +311,7 @@ extern "C" void simt_rt_cluster_arrive(int relaxed, u32 site) {
   Thread& thread = *machine->current;
   Cluster& cluster = *thread.block->cluster;
   if (thread.arrived_cluster)
-    fail(SIMT_DIVERGENT_BARRIER, site, format("%s arrives at the cluster barrier twice without a wait, at %s", name(thread).c_str(),
-                                              place(site).c_str()));
+    fail_here(SIMT_DIVERGENT_BARRIER, site, "second arrival at the cluster barrier without a wait");
   thread.arrived_cluster = true;
   thread.cluster_phase = cluster.phase;
   if (!relaxed) cluster.gathering.add(thread, release(thread));
@@ -320,8 +323,7 @@ extern "C" void simt_rt_cluster_wait(u32 site) {
   Thread& thread = *machine->current;
   Cluster& cluster = *thread.block->cluster;
   if (!thread.arrived_cluster)
-    fail(SIMT_DIVERGENT_BARRIER, site, format("%s waits at the cluster barrier without having arrived, at %s", name(thread).c_str(),
-                                              place(site).c_str()));
+    fail_here(SIMT_DIVERGENT_BARRIER, site, "wait at the cluster barrier without an arrival");
   thread.arrived_cluster = false;
   if (cluster.phase == thread.cluster_phase) {
     expect(Wait::cluster, site);
@@ -332,16 +334,14 @@ extern "C" void simt_rt_cluster_wait(u32 site) {
 
 extern "C" void* simt_rt_map(const void* at, u32 rank, u32 site) {
   step(site);
-  Thread& thread = *machine->current;
-  if (!is_shared(at)) fail(SIMT_BOUNDS, site, format("%s maps an address that is not shared memory, at %s", name(thread).c_str(), place(site).c_str()));
+  if (!is_shared(at)) fail_here(SIMT_BOUNDS, site, "map of an address that is not shared memory");
   Block& from = *owner(at);
   const std::vector<Block*>& peers = from.cluster->blocks;
-  if (rank >= peers.size())
-    fail(SIMT_BOUNDS, site, format("%s maps to rank %u of a cluster of %zu, at %s", name(thread).c_str(), rank, peers.size(), place(site).c_str()));
+  if (rank >= peers.size()) fail_here(SIMT_BOUNDS, site, "map to rank %u of a cluster of %zu", rank, peers.size());
   return peers[rank]->shared + (static_cast<const char*>(at) - from.shared);
 }
 
-// --- who am I -------------------------------------------------------------------------------------------------------------------------
+// --- who am I ------------------------------------------------------------------------------------
 
 extern "C" Index simt_is_thread() { return machine->current->at; }
 extern "C" Index simt_is_block() { return machine->current->block->at; }
@@ -356,8 +356,6 @@ extern "C" void simt_rt_yield(u32 site) {
   polled(site);
 }
 
-extern "C" void simt_rt_trap(u32 site) {
-  fail(SIMT_TRAP, site, format("trap by %s at %s", name(*machine->current).c_str(), place(site).c_str()));
-}
+extern "C" void simt_rt_trap(u32 site) { fail_here(SIMT_TRAP, site, "trap"); }
 
 }  // namespace fusec::simt

@@ -1,6 +1,6 @@
-// The detector's memory. A cell holds one write and one read in place; whatever else must be kept (several readers at once, halves of a word
-// written by different threads) goes to a list. Entries that the accessing thread knows to be over are dropped on the way: whoever comes
-// after this access comes after those.
+// The detector's memory. A cell holds one write and one read in place; whatever else must be kept (several readers at
+// once, halves of a word written by different threads) goes to a list. Entries that the accessing thread knows to be
+// over are dropped on the way: whoever comes after this access comes after those.
 
 #include "test/simt/shadow.h"
 
@@ -43,7 +43,8 @@ void drop_list(Cell& cell) {
 }
 
 bool same_kind(const Entry& a, const Entry& b) {
-  return a.warp == b.warp && a.time == b.time && a.bytes == b.bytes && a.write == b.write && a.atomic == b.atomic && a.agent == b.agent;
+  return a.warp == b.warp && a.time == b.time && a.bytes == b.bytes && a.write == b.write && a.atomic == b.atomic &&
+         a.agent == b.agent;
 }
 
 bool conflicts(const Entry& old, const Entry& access) {
@@ -126,7 +127,8 @@ Cell* take_cells(size_t cells) {
     pool.erase(fit);
     return found;
   }
-  void* fresh = mmap(nullptr, cells * sizeof(Cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* fresh =
+      mmap(nullptr, cells * sizeof(Cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (fresh == MAP_FAILED) return nullptr;
   taken[static_cast<Cell*>(fresh)] = cells;
   return static_cast<Cell*>(fresh);

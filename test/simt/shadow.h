@@ -7,9 +7,9 @@ namespace fusec::simt {
 
 /// Accesses of some lanes of one warp, all since the same release, to the same bytes of a word.
 struct Entry {
-  u32 warp = 0;   // of the grid: slot / 32; the warps behind a block's threads are its agents
+  u32 warp = 0;  // of the grid: slot / 32; the warps behind a block's threads are its agents
   u32 lanes = 0;
-  u32 time = 0;   // 0: none
+  u32 time = 0;  // 0: none
   u32 site : 22 = 0;
   u32 bytes : 4 = 0;
   u32 atomic : 1 = 0;
@@ -22,7 +22,8 @@ struct Cell {
   u32 more = 0;  // list of further entries, 1-based; meaningful while one of the two is of this launch
 };
 
-/// Memory for `cells` cells, all zero or of earlier launches. Pooled: wiping shadows costs more than all checks (times never restart).
+/// Memory for `cells` cells, all zero or of earlier launches. Pooled: wiping shadows costs more than all checks (times
+/// never restart).
 Cell* take_cells(size_t cells);
 void give_cells(Cell* cells);
 

@@ -1,8 +1,9 @@
 // What a kernel's text sees in front of it: everything that NVRTC builds in, as plain C++ for the host.
 //
-// Whatever needs other threads (barriers, shuffles, atomics, copies in flight) is a call into the runtime, simt_rt_*; the pass
-// (instrument.cpp) puts the call's place in the text into its last argument. Calls are `convergent nomerge`, so that the optimiser neither
-// duplicates nor joins them. No header is included on purpose: parsing this is a part of every compilation.
+// Whatever needs other threads (barriers, shuffles, atomics, copies in flight) is a call into the runtime, simt_rt_*;
+// the pass (instrument.cpp) puts the call's place in the text into its last argument. Calls are `convergent nomerge`,
+// so that the optimiser neither duplicates nor joins them. No header is included on purpose: parsing this is a part of
+// every compilation.
 #pragma once
 #define FUSEC_SIMT 1
 #define __CUDACC__ 1
@@ -24,7 +25,7 @@ typedef unsigned long long simt_u64;
 #define __maxnreg__(...)
 #define SIMT static inline __attribute__((always_inline))
 
-// --- the runtime: every function with a last `int site` gets the place of its call there -------------------------------------
+// --- the runtime: every function with a last `int site` gets the place of its call there ---------
 struct uint3 { unsigned x, y, z; };
 struct int3 { int x, y, z; };
 struct float3 { float x, y, z; };
@@ -69,7 +70,7 @@ SIMT_CALL __attribute__((noreturn)) void simt_rt_trap(int site);
 #define gridDim (simt_is_grid_size())
 static constexpr int warpSize = 32;
 
-// --- vector types: clang's own, so that one 16-byte access stays one access of 16 bytes and wants 16-byte alignment -----------
+// --- vector types: clang's own, so that one 16-byte access stays one access of 16 bytes and wants 16-byte alignment ---
 #define SIMT_VECTORS(T, name)                                              \
   typedef T name##2 __attribute__((ext_vector_type(2)));                   \
   typedef T name##4 __attribute__((ext_vector_type(4)));                   \
@@ -101,7 +102,7 @@ template <> struct simt_word<8> { typedef simt_u64 type; };
 template <class T> SIMT simt_u64 simt_wide(T v) { return simt_bits<typename simt_word<sizeof(T)>::type>(v); }
 template <class T> SIMT T simt_narrow(simt_u64 v) { return simt_bits<T>((typename simt_word<sizeof(T)>::type)v); }
 
-// --- barriers, warps, fences ---------------------------------------------------------------------------------------------------
+// --- barriers, warps, fences ---------------------------------------------------------------------
 SIMT void __syncthreads() { simt_rt_barrier(0, 0, 0); }
 SIMT int __syncthreads_or(int p) { return simt_rt_barrier(1, p, 0); }
 SIMT int __syncthreads_and(int p) { return simt_rt_barrier(2, p, 0); }
@@ -113,8 +114,8 @@ SIMT void __nanosleep(unsigned) { simt_rt_yield(0); }
 SIMT void __trap() { simt_rt_trap(0); }
 
 // The order of WarpOp in warp.cpp.
-enum { simt_op_sync, simt_op_xor, simt_op_down, simt_op_up, simt_op_index, simt_op_ballot, simt_op_any, simt_op_all, simt_op_add,
-       simt_op_min, simt_op_max, simt_op_smin, simt_op_smax, simt_op_and, simt_op_or, simt_op_xor_bits };
+enum { simt_op_sync, simt_op_xor, simt_op_down, simt_op_up, simt_op_index, simt_op_ballot, simt_op_any, simt_op_all,
+       simt_op_add, simt_op_min, simt_op_max, simt_op_smin, simt_op_smax, simt_op_and, simt_op_or, simt_op_xor_bits };
 SIMT void __syncwarp(unsigned mask = ~0u) { simt_rt_warp(simt_op_sync, mask, 0, 0, 32, 0); }
 #define SIMT_SHUFFLE(name, op, L)                                                                    \
   template <class T> SIMT T name(unsigned mask, T v, L lane, int width = 32) {                       \
@@ -124,7 +125,9 @@ SIMT_SHUFFLE(__shfl_xor_sync, simt_op_xor, int)
 SIMT_SHUFFLE(__shfl_down_sync, simt_op_down, unsigned)
 SIMT_SHUFFLE(__shfl_up_sync, simt_op_up, unsigned)
 SIMT_SHUFFLE(__shfl_sync, simt_op_index, int)
-SIMT unsigned __ballot_sync(unsigned mask, int p) { return (unsigned)simt_rt_warp(simt_op_ballot, mask, p != 0, 0, 32, 0); }
+SIMT unsigned __ballot_sync(unsigned mask, int p) {
+  return (unsigned)simt_rt_warp(simt_op_ballot, mask, p != 0, 0, 32, 0);
+}
 SIMT int __any_sync(unsigned mask, int p) { return (int)simt_rt_warp(simt_op_any, mask, p != 0, 0, 32, 0); }
 SIMT int __all_sync(unsigned mask, int p) { return (int)simt_rt_warp(simt_op_all, mask, p != 0, 0, 32, 0); }
 SIMT unsigned __activemask() { return simt_rt_active(0); }
@@ -140,9 +143,9 @@ SIMT_REDUCE(__reduce_and_sync, unsigned, simt_op_and)
 SIMT_REDUCE(__reduce_or_sync, unsigned, simt_op_or)
 SIMT_REDUCE(__reduce_xor_sync, unsigned, simt_op_xor_bits)
 
-// --- atomics: the orders of AtomicOp, AtomicType and AtomicOrder in atomics.cpp ------------------------------------------------
-enum { simt_at_load, simt_at_store, simt_at_add, simt_at_min, simt_at_max, simt_at_exch, simt_at_cas, simt_at_inc, simt_at_dec, simt_at_and,
-       simt_at_or, simt_at_xor };
+// --- atomics: the orders of AtomicOp, AtomicType and AtomicOrder in atomics.cpp ------------------
+enum { simt_at_load, simt_at_store, simt_at_add, simt_at_min, simt_at_max, simt_at_exch, simt_at_cas, simt_at_inc,
+       simt_at_dec, simt_at_and, simt_at_or, simt_at_xor };
 enum { simt_ty_u32, simt_ty_i32, simt_ty_u64, simt_ty_i64, simt_ty_f32, simt_ty_f64, simt_ty_u8, simt_ty_u16 };
 enum { simt_relaxed, simt_acquire, simt_release, simt_acq_rel };
 template <class T> struct simt_type;
@@ -191,10 +194,12 @@ template <class T> SIMT T simt_add_relaxed(T* at, T v) { return simt_atomic(simt
 template <class T> SIMT T simt_add_release(T* at, T v) { return simt_atomic(simt_at_add, simt_release, at, v, T()); }
 template <class T> SIMT T simt_add_acq_rel(T* at, T v) { return simt_atomic(simt_at_add, simt_acq_rel, at, v, T()); }
 
-// --- clusters, mbarriers, copies in flight: the seam of README.md ----------------------------------------------------------------
+// --- clusters, mbarriers, copies in flight: the seam of README.md --------------------------------
 SIMT unsigned simt_cluster_rank() { return simt_is_rank(); }
 SIMT unsigned simt_cluster_size() { return simt_is_cluster(); }
-template <class T> SIMT T* simt_cluster_map(T* mine, unsigned rank) { return (T*)simt_rt_map((const void*)mine, rank, 0); }
+template <class T> SIMT T* simt_cluster_map(T* mine, unsigned rank) {
+  return (T*)simt_rt_map((const void*)mine, rank, 0);
+}
 SIMT void simt_cluster_arrive() { simt_rt_cluster_arrive(0, 0); }
 SIMT void simt_cluster_arrive_relaxed() { simt_rt_cluster_arrive(1, 0); }
 SIMT void simt_cluster_wait() { simt_rt_cluster_wait(0); }
@@ -209,7 +214,9 @@ SIMT void simt_mbarrier_expect(simt_u64* at, unsigned bytes) { simt_rt_mbarrier_
 SIMT void simt_mbarrier_arrive_expect(simt_u64* at, unsigned bytes) { simt_rt_mbarrier_arrive(at, 1, bytes, 0); }
 SIMT void simt_mbarrier_wait(simt_u64* at, unsigned parity) { simt_rt_mbarrier_wait(at, parity, 1, 0); }
 SIMT bool simt_mbarrier_test(simt_u64* at, unsigned parity) { return simt_rt_mbarrier_wait(at, parity, 0, 0); }
-SIMT void simt_bulk_load(void* to, const void* from, unsigned bytes, simt_u64* barrier) { simt_rt_bulk_load(to, from, bytes, barrier, 0); }
+SIMT void simt_bulk_load(void* to, const void* from, unsigned bytes, simt_u64* barrier) {
+  simt_rt_bulk_load(to, from, bytes, barrier, 0);
+}
 SIMT void simt_bulk_store(void* to, const void* from, unsigned bytes) { simt_rt_bulk_store(to, from, bytes, 0); }
 SIMT void simt_bulk_commit() { simt_rt_commit(0, 0); }
 SIMT void simt_bulk_wait_read(unsigned left) { simt_rt_wait_group(0, left, 0); }
@@ -218,11 +225,13 @@ SIMT void simt_proxy_fence() { simt_rt_proxy_fence(0); }
 template <class T> SIMT void simt_st_async(T* remote, T value, simt_u64* barrier) {
   simt_rt_st_async((void*)remote, &value, sizeof(T), barrier, 0);
 }
-SIMT void simt_cp_async(void* to, const void* from, unsigned bytes, unsigned read) { simt_rt_cp_async(to, from, bytes, read, 0); }
+SIMT void simt_cp_async(void* to, const void* from, unsigned bytes, unsigned read) {
+  simt_rt_cp_async(to, from, bytes, read, 0);
+}
 SIMT void simt_cp_async_commit() { simt_rt_commit(1, 0); }
 SIMT void simt_cp_async_wait(unsigned left) { simt_rt_wait_group(1, left, 0); }
 
-// --- loads and stores with a cache hint --------------------------------------------------------------------------------------------
+// --- loads and stores with a cache hint ----------------------------------------------------------
 #define SIMT_LOAD(name) \
   template <class T> SIMT T name(const T* p) { return *p; }
 SIMT_LOAD(__ldg) SIMT_LOAD(__ldcs) SIMT_LOAD(__ldcg) SIMT_LOAD(__ldca) SIMT_LOAD(__ldlu)
@@ -233,7 +242,7 @@ SIMT_STORE(__stcs) SIMT_STORE(__stcg) SIMT_STORE(__stwb) SIMT_STORE(__stwt)
 SIMT size_t __cvta_generic_to_shared(const void* p) { return (size_t)p; }
 SIMT size_t __cvta_generic_to_global(const void* p) { return (size_t)p; }
 
-// --- integers ------------------------------------------------------------------------------------------------------------------------
+// --- integers ------------------------------------------------------------------------------------
 SIMT int __popc(unsigned x) { return __builtin_popcount(x); }
 SIMT int __popcll(simt_u64 x) { return __builtin_popcountll(x); }
 SIMT int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
@@ -255,8 +264,12 @@ SIMT unsigned __byte_perm(unsigned a, unsigned b, unsigned s) {
   }
   return r;
 }
-SIMT unsigned __funnelshift_l(unsigned lo, unsigned hi, unsigned n) { return (unsigned)(((simt_u64)hi << 32 | lo) << (n & 31) >> 32); }
-SIMT unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned n) { return (unsigned)(((simt_u64)hi << 32 | lo) >> (n & 31)); }
+SIMT unsigned __funnelshift_l(unsigned lo, unsigned hi, unsigned n) {
+  return (unsigned)(((simt_u64)hi << 32 | lo) << (n & 31) >> 32);
+}
+SIMT unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned n) {
+  return (unsigned)(((simt_u64)hi << 32 | lo) >> (n & 31));
+}
 SIMT int abs(int x) { return x < 0 ? (int)-(unsigned)x : x; }
 SIMT long long llabs(long long x) { return x < 0 ? (long long)-(simt_u64)x : x; }
 #define SIMT_MINMAX(T, A, B)                                                  \
@@ -271,7 +284,7 @@ SIMT_MINMAX(unsigned long, unsigned long, unsigned long)
 SIMT_MINMAX(long long, long long, long long)
 SIMT_MINMAX(simt_u64, simt_u64, simt_u64)
 
-// --- bits of floats --------------------------------------------------------------------------------------------------------------------
+// --- bits of floats ------------------------------------------------------------------------------
 SIMT unsigned __float_as_uint(float x) { return simt_bits<unsigned>(x); }
 SIMT int __float_as_int(float x) { return simt_bits<int>(x); }
 SIMT float __uint_as_float(unsigned x) { return simt_bits<float>(x); }
@@ -280,9 +293,11 @@ SIMT long long __double_as_longlong(double x) { return simt_bits<long long>(x); 
 SIMT double __longlong_as_double(long long x) { return simt_bits<double>(x); }
 SIMT int __double2hiint(double x) { return (int)(__double_as_longlong(x) >> 32); }
 SIMT int __double2loint(double x) { return (int)__double_as_longlong(x); }
-SIMT double __hiloint2double(int hi, int lo) { return __longlong_as_double((long long)((simt_u64)(unsigned)hi << 32 | (unsigned)lo)); }
+SIMT double __hiloint2double(int hi, int lo) {
+  return __longlong_as_double((long long)((simt_u64)(unsigned)hi << 32 | (unsigned)lo));
+}
 
-// --- arithmetic that is exact or correctly rounded ----------------------------------------------------------------------------------------
+// --- arithmetic that is exact or correctly rounded -----------------------------------------------
 #define SIMT_ROUND(F, f, s)                                                      \
   SIMT F floor##s(F x) { return __builtin_floor##s(x); }                         \
   SIMT F ceil##s(F x) { return __builtin_ceil##s(x); }                           \
@@ -317,7 +332,8 @@ SIMT_ROUND(double, d, )
 SIMT float __fmaf_rn(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 SIMT float __fmaf_ieee_rn(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 SIMT double __fma_rn(double x, double y, double z) { return __builtin_fma(x, y, z); }
-// Conversions saturate and send NaN to 0, as the device's do (the text is compiled with -fno-strict-float-cast-overflow).
+// Conversions saturate and send NaN to 0, as the device's do (the text is compiled with
+// -fno-strict-float-cast-overflow).
 #define SIMT_CONVERT(F, name, f)                                        \
   SIMT int __##name##2int_rz(F x) { return (int)x; }                    \
   SIMT int __##name##2int_rn(F x) { return (int)rint##f(x); }           \
@@ -341,10 +357,13 @@ SIMT double __uint2double_rn(unsigned x) { return (double)x; }
 SIMT double __ll2double_rn(long long x) { return (double)x; }
 SIMT double __ull2double_rn(simt_u64 x) { return (double)x; }
 
-// --- functions of the host's libm: right within their ulp, not the device's bits -------------------------------------------------------------
-#define SIMT_MATH1(n) extern "C" __attribute__((const)) float n##f(float); extern "C" __attribute__((const)) double n(double);
+// --- functions of the host's libm: right within their ulp, not the device's bits -----------------
+#define SIMT_MATH1(n) \
+  extern "C" __attribute__((const)) float n##f(float); \
+  extern "C" __attribute__((const)) double n(double);
 #define SIMT_MATH2(n) \
-  extern "C" __attribute__((const)) float n##f(float, float); extern "C" __attribute__((const)) double n(double, double);
+  extern "C" __attribute__((const)) float n##f(float, float); \
+  extern "C" __attribute__((const)) double n(double, double);
 SIMT_MATH1(exp) SIMT_MATH1(exp2) SIMT_MATH1(expm1) SIMT_MATH1(log) SIMT_MATH1(log2) SIMT_MATH1(log10) SIMT_MATH1(log1p)
 SIMT_MATH1(sin) SIMT_MATH1(cos) SIMT_MATH1(tan) SIMT_MATH1(asin) SIMT_MATH1(acos) SIMT_MATH1(atan) SIMT_MATH1(sinh) SIMT_MATH1(cosh)
 SIMT_MATH1(tanh) SIMT_MATH1(asinh) SIMT_MATH1(acosh) SIMT_MATH1(atanh) SIMT_MATH1(erf) SIMT_MATH1(erfc) SIMT_MATH1(cbrt)

@@ -1,5 +1,6 @@
 #pragma once
-// Runs the text of a CUDA kernel on the host and says what is wrong with it. Opens libfusec_simt.so when it is first needed.
+// Runs the text of a CUDA kernel on the host and says what is wrong with it. Opens libfusec_simt.so when it is first
+// needed.
 //
 //   simt::Library library = simt::Library::open();             // library.error() says why not
 //   simt::Kernel kernel = library.load(text);                  // kernel.error(): clang's messages
@@ -7,7 +8,7 @@
 //   float* x = memory.allocate<float>(1024, "x");
 //   struct { const float* x; float* y; } args = {x, y};
 //   simt::Result result = kernel.launch("g0", memory, {.grid = {4}, .block = {256}}, args);
-//   if (!result.ok()) puts(result.text.c_str());               // race on x+64 …: read by block (0,0,0) thread (5,0,0) at line 12 …
+//   if (!result.ok()) puts(result.text.c_str());  // race on x+64 …: read by block (0,0,0) thread (5,0,0) at line 12 …
 //
 // Header only: standard library and dlopen, no header of clang or LLVM.
 
@@ -29,8 +30,8 @@ namespace fusec::simt {
 
 struct Launch {
   std::array<uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1};  // missing numbers count as 1
-  uint32_t cluster = 1;         // blocks along x
-  uint32_t dynamic_bytes = 0;   // of extern __shared__
+  uint32_t cluster = 1;                                   // blocks along x
+  uint32_t dynamic_bytes = 0;                             // of extern __shared__
   simt_order order = SIMT_RANDOM;
   uint64_t seed = 1;
   simt_races races = SIMT_RACES_ALL;
@@ -48,9 +49,9 @@ struct Count : simt_count {
 
 struct Result {
   simt_fault fault = SIMT_OK;
-  std::string text;             // "" when ok
+  std::string text;  // "" when ok
   std::array<uint32_t, 3> block{}, thread{};
-  uint32_t line = 0;            // of the kernel's text, innermost; `lines` adds the calls inlined around it
+  uint32_t line = 0;  // of the kernel's text, innermost; `lines` adds the calls inlined around it
   std::vector<uint32_t> lines;
   uint64_t steps = 0, switches = 0;
   std::vector<Count> counts;
@@ -60,9 +61,10 @@ struct Result {
 
 namespace detail {
 
-#define FUSEC_SIMT_FUNCTIONS(X)                                                                                                       \
-  X(simt_api_version) X(simt_load) X(simt_unload) X(simt_free_text) X(simt_memory_new) X(simt_memory_free) X(simt_allocate)          \
-  X(simt_add) X(simt_remove) X(simt_launch) X(simt_result_free)
+#define FUSEC_SIMT_FUNCTIONS(X)                                                                                     \
+  X(simt_api_version)                                                                                               \
+  X(simt_load) X(simt_unload) X(simt_free_text) X(simt_memory_new) X(simt_memory_free) X(simt_allocate) X(simt_add) \
+      X(simt_remove) X(simt_launch) X(simt_result_free)
 
 struct Functions {
 #define FUSEC_SIMT_FIELD(name) decltype(&::name) name = nullptr;
@@ -79,7 +81,8 @@ inline std::vector<std::string> places() {
   std::string folder(path, length > 0 ? static_cast<size_t>(length) : 0);
   folder.resize(folder.find_last_of('/') == std::string::npos ? 0 : folder.find_last_of('/'));
   std::vector<std::string> all;
-  for (const char* below : {"/", "/simt/", "/test/simt/", "/../lib/"}) all.push_back(folder + below + "libfusec_simt.so");
+  for (const char* below : {"/", "/simt/", "/test/simt/", "/../lib/"})
+    all.push_back(folder + below + "libfusec_simt.so");
   return all;
 }
 
@@ -94,12 +97,13 @@ inline Functions find_functions() {
   }
   if (!library) return functions;
   functions.error.clear();
-#define FUSEC_SIMT_FIND(name)                                                           \
-  functions.name = reinterpret_cast<decltype(&::name)>(dlsym(library, #name));          \
+#define FUSEC_SIMT_FIND(name)                                                  \
+  functions.name = reinterpret_cast<decltype(&::name)>(dlsym(library, #name)); \
   if (!functions.name) functions.error = "libfusec_simt.so has no " #name;
   FUSEC_SIMT_FUNCTIONS(FUSEC_SIMT_FIND)
 #undef FUSEC_SIMT_FIND
-  if (functions.error.empty() && functions.simt_api_version() != SIMT_API_VERSION) functions.error = "libfusec_simt.so is of another version";
+  if (functions.error.empty() && functions.simt_api_version() != SIMT_API_VERSION)
+    functions.error = "libfusec_simt.so is of another version";
   return functions;
 }
 
@@ -120,7 +124,8 @@ class Memory {
   /// 256-byte aligned, red zones around, every byte 0xff. unwritten: reading what no kernel wrote is a fault.
   template <class T>
   T* allocate(size_t count, const std::string& name, bool unwritten = false) {
-    return static_cast<T*>(detail::functions().simt_allocate(handle_.get(), count * sizeof(T), name.c_str(), unwritten));
+    return static_cast<T*>(
+        detail::functions().simt_allocate(handle_.get(), count * sizeof(T), name.c_str(), unwritten));
   }
   /// The caller's own memory, without red zones.
   void add(void* begin, size_t bytes, const std::string& name, bool unwritten = false) {
@@ -142,10 +147,11 @@ class Kernel {
   Result launch(const std::string& entry, Memory& memory, const Launch& how, const void* args, size_t bytes) const {
     const detail::Functions& f = detail::functions();
     uint32_t grid[3], block[3];
-    for (int i = 0; i < 3; i++) grid[i] = how.grid[i] ? how.grid[i] : i > 0, block[i] = how.block[i] ? how.block[i] : i > 0;
+    for (int i = 0; i < 3; i++)
+      grid[i] = how.grid[i] ? how.grid[i] : i > 0, block[i] = how.block[i] ? how.block[i] : i > 0;
     simt_options options{how.seed, how.order, how.races, how.limit, how.resident, how.traffic};
-    const simt_result* r = f.simt_launch(handle_.get(), entry.c_str(), memory.handle_.get(), grid, block, how.cluster, how.dynamic_bytes, args,
-                                         bytes, &options);
+    const simt_result* r = f.simt_launch(handle_.get(), entry.c_str(), memory.handle_.get(), grid, block, how.cluster,
+                                         how.dynamic_bytes, args, bytes, &options);
     Result result;
     result.fault = static_cast<simt_fault>(r->fault);
     result.text = r->text;

@@ -1,5 +1,5 @@
-// What we feared: a fault that goes unseen. Each test plants one in a right kernel, and wants it reported, in every order, with its kind and
-// line. Detection can be lost without any sign in the results, so these always run.
+// What we feared: a fault that goes unseen. Each test plants one in a right kernel, and wants it reported, in every
+// order, with its kind and line. Detection can be lost without any sign in the results, so these always run.
 
 #include "test/simt/cases.h"
 
@@ -51,7 +51,7 @@ void right(const std::string& text, Launch how = {.block = {128}}) {
   in_all_orders([&](Launch ordered) { EXPECT_EQ(run_probe(kernel, ordered).text, ""); }, how);
 }
 
-// --- barriers that are missing, in shared memory ----------------------------------------------------------------------------------------
+// --- barriers that are missing, in shared memory -------------------------------------------------
 
 TEST(SimtFaults, DroppedBarrier) {
   // The reader finds what nobody wrote yet, or what a writer did not publish.
@@ -68,7 +68,8 @@ TEST(SimtFaults, DroppedBarrierAroundATile) {
 }
 
 TEST(SimtFaults, ScratchUsedAgainWithoutBarrier) {
-  caught(kLayerNorm, replaced(text_of("layer_norm"), "block_sum(q, s1)", "block_sum(q, s0)"), {{SIMT_RACE_SHARED}, "write"});
+  caught(kLayerNorm, replaced(text_of("layer_norm"), "block_sum(q, s1)", "block_sum(q, s0)"),
+         {{SIMT_RACE_SHARED}, "write"});
 }
 
 TEST(SimtFaults, WarpReadsItsOwnWritesWithoutSyncwarp) {
@@ -96,7 +97,7 @@ extern "C" __global__ void g0(float* y) {
   probe(replaced(text, "SHIFT", "24"), {{SIMT_RACE_SHARED, SIMT_UNINITIALISED}, "read|write"}, {.block = {32}});
 }
 
-// --- order between blocks -----------------------------------------------------------------------------------------------------------------
+// --- order between blocks ------------------------------------------------------------------------
 
 TEST(SimtFaults, LastBlockWithoutFence) {
   caught(kColumnSum, without(text_of("column_sum"), "release"), {{SIMT_RACE_GLOBAL}, "combine|reset"});
@@ -115,7 +116,8 @@ TEST(SimtFaults, LastBlockWithoutBarrierAfter) {
 }
 
 TEST(SimtFaults, BlocksWriteTheSameElement) {
-  caught(kTranspose, replaced(text_of("transpose"), "a.y[(size_t)(r + k) * a.rows + c]", "a.y[(size_t)ty * a.rows + c]"),
+  caught(kTranspose,
+         replaced(text_of("transpose"), "a.y[(size_t)(r + k) * a.rows + c]", "a.y[(size_t)ty * a.rows + c]"),
          {{SIMT_RACE_GLOBAL}, "store"});
 }
 
@@ -130,12 +132,14 @@ extern "C" __global__ void g0(unsigned short* x) {
   auto* x = memory.allocate<uint16_t>(200, "x");
   Launch two{.grid = {2}, .block = {96}};
   Kernel alone = load(replaced(text, "AT", "")), wrong = load(replaced(text, "AT", "+ 1"));
-  in_all_orders([&](Launch how) {
-    EXPECT_EQ(alone.launch("g0", memory, how, x).text, "");
-    Result result = wrong.launch("g0", memory, how, x);
-    EXPECT_EQ(result.fault, SIMT_RACE_GLOBAL) << result.text;
-    EXPECT_EQ(result.line, line_of(text, "both"));
-  }, two);
+  in_all_orders(
+      [&](Launch how) {
+        EXPECT_EQ(alone.launch("g0", memory, how, x).text, "");
+        Result result = wrong.launch("g0", memory, how, x);
+        EXPECT_EQ(result.fault, SIMT_RACE_GLOBAL) << result.text;
+        EXPECT_EQ(result.line, line_of(text, "both"));
+      },
+      two);
 }
 
 TEST(SimtFaults, SharedRacesOnlyLeavesGlobalAlone) {
@@ -143,7 +147,7 @@ TEST(SimtFaults, SharedRacesOnlyLeavesGlobalAlone) {
   EXPECT_TRUE(kColumnSum.run(load(text), {.races = SIMT_RACES_SHARED}).result.ok());
 }
 
-// --- barriers and collectives that not everybody reaches ------------------------------------------------------------------------------------
+// --- barriers and collectives that not everybody reaches -----------------------------------------
 
 TEST(SimtFaults, DivergentBarrier) {
   probe(R"(
@@ -155,7 +159,8 @@ extern "C" __global__ void g0(float* x) {
     __syncthreads();  //other//
     x[threadIdx.x] *= 2.f;
   }
-})", {{SIMT_DIVERGENT_BARRIER}, "one|other"});
+})",
+        {{SIMT_DIVERGENT_BARRIER}, "one|other"});
 }
 
 TEST(SimtFaults, BarrierInsideABranch) {
@@ -164,7 +169,8 @@ extern "C" __global__ void g0(float* x) {
   if (threadIdx.x < 40) __syncthreads();  //one//
   x[threadIdx.x] += 1.f;
   __syncthreads();                        //other//
-})", {{SIMT_DIVERGENT_BARRIER}, "one|other"});
+})",
+        {{SIMT_DIVERGENT_BARRIER}, "one|other"});
 }
 
 TEST(SimtFaults, ThreadsThatHaveEndedDoNotCountAtABarrier) {
@@ -184,14 +190,16 @@ extern "C" __global__ void g0(float* x) {
   else if ((threadIdx.x & 31) < 16) v += __shfl_xor_sync(~0u, v, 1);      //shuffle//
   else { __syncthreads(); }                                               //third//
   x[threadIdx.x] = v;
-})", {{SIMT_DIVERGENT_BARRIER}, "barrier|third"});
+})",
+        {{SIMT_DIVERGENT_BARRIER}, "barrier|third"});
   probe(R"(
 extern "C" __global__ void g0(float* x) {
   float v = x[threadIdx.x];
   if ((threadIdx.x & 31) < 16) v += __shfl_xor_sync(~0u, v, 1);  //shuffle//
   __syncthreads();                                               //barrier//
   x[threadIdx.x] = v;
-})", {{SIMT_DEADLOCK}, "shuffle|barrier"});
+})",
+        {{SIMT_DEADLOCK}, "shuffle|barrier"});
 }
 
 TEST(SimtFaults, ShortShuffleMask) {
@@ -204,7 +212,8 @@ extern "C" __global__ void g0(float* x) {
   float v = x[threadIdx.x];
   if (threadIdx.x < 16) v += __shfl_down_sync(0xffffu, v, 8);  //shuffle//
   x[threadIdx.x] = v;
-})", {{SIMT_DIVERGENT_WARP}, "shuffle"});
+})",
+        {{SIMT_DIVERGENT_WARP}, "shuffle"});
 }
 
 TEST(SimtFaults, ShuffleWithLanesThatHaveEnded) {
@@ -212,7 +221,8 @@ TEST(SimtFaults, ShuffleWithLanesThatHaveEnded) {
 extern "C" __global__ void g0(float* x) {
   if ((threadIdx.x & 31) > 20) return;
   x[threadIdx.x] += __shfl_xor_sync(~0u, x[threadIdx.x], 1);  //shuffle//
-})", {{SIMT_DIVERGENT_WARP}, "shuffle"});
+})",
+        {{SIMT_DIVERGENT_WARP}, "shuffle"});
 }
 
 TEST(SimtFaults, DifferentCollectives) {
@@ -222,25 +232,29 @@ extern "C" __global__ void g0(float* x) {
   if (threadIdx.x & 1) v = __shfl_xor_sync(~0u, v, 1);  //one//
   else v = (float)__ballot_sync(~0u, v > 0);            //other//
   x[threadIdx.x] = v;
-})", {{SIMT_DIVERGENT_WARP}, "one|other"});
+})",
+        {{SIMT_DIVERGENT_WARP}, "one|other"});
 }
 
 TEST(SimtFaults, ClusterBarrierMissing) {
-  caught(kClusterSum, without(text_of("cluster_sum"), "meet"), {{SIMT_RACE_SHARED, SIMT_UNINITIALISED, SIMT_EXIT}, "sum|remote"});
+  caught(kClusterSum, without(text_of("cluster_sum"), "meet"),
+         {{SIMT_RACE_SHARED, SIMT_UNINITIALISED, SIMT_EXIT}, "sum|remote"});
 }
 
-// --- spins -------------------------------------------------------------------------------------------------------------------------------------
+// --- spins ---------------------------------------------------------------------------------------
 
 TEST(SimtFaults, SpinThatNothingEnds) {
   probe(R"(
 extern "C" __global__ void g0(float* x) {
   if (threadIdx.x == 0)
     while (*(volatile unsigned*)x != 1u) {}  //spin//
-})", {{SIMT_ENDLESS}, "spin"});
+})",
+        {{SIMT_ENDLESS}, "spin"});
   probe(R"(
 extern "C" __global__ void g0(unsigned* x) {
   while (atomicAdd(x, 0u) != 1u) {}  //spin//
-})", {{SIMT_ENDLESS}, "spin"});
+})",
+        {{SIMT_ENDLESS}, "spin"});
 }
 
 TEST(SimtFaults, SpinThatSomebodyEnds) {
@@ -269,7 +283,8 @@ extern "C" __global__ void g0(float* x) {
   unsigned n = threadIdx.x;
   while (n != 0x7fffffffu) n = n * 1664525u + 2u & 0x7ffffffeu;  //loop//
   x[0] = (float)n;
-})", {{SIMT_ENDLESS}, "loop"}, {.block = {32}, .limit = 100'000});
+})",
+        {{SIMT_ENDLESS}, "loop"}, {.block = {32}, .limit = 100'000});
 }
 
 TEST(SimtFaults, BlocksThatWaitForEachOther) {
@@ -316,7 +331,7 @@ extern "C" __global__ void g0(float* x) {
 })");
 }
 
-// --- addresses -----------------------------------------------------------------------------------------------------------------------------------
+// --- addresses -----------------------------------------------------------------------------------
 
 TEST(SimtFaults, MissingTailGuard) {
   caught(kColumnSum, without(text_of("column_sum"), "tail"), {{SIMT_BOUNDS}, "load"});
@@ -330,34 +345,40 @@ extern "C" __global__ void g0(float* x) {
   if (threadIdx.x < 64) s[threadIdx.x + 1] = x[threadIdx.x], t[threadIdx.x] = 0.f;  //store//
   __syncthreads();
   x[threadIdx.x] = s[1] + t[threadIdx.x & 63];
-})", {{SIMT_BOUNDS}, "store"});
+})",
+        {{SIMT_BOUNDS}, "store"});
   probe(R"(
 extern __shared__ float s[];
 extern "C" __global__ void g0(float* x) {
   s[threadIdx.x] = x[threadIdx.x];  //store//
   x[threadIdx.x] = s[threadIdx.x];
-})", {{SIMT_BOUNDS}, "store"}, {.block = {128}, .dynamic_bytes = 127 * 4});
+})",
+        {{SIMT_BOUNDS}, "store"}, {.block = {128}, .dynamic_bytes = 127 * 4});
 }
 
 TEST(SimtFaults, OutOfBoundsNamesBufferThreadAndLine) {
   Result result = run_probe(load(R"(
 extern "C" __global__ void g0(float* x) {
   x[threadIdx.x + 129] = 1.f;
-})"), {.block = {128}, .order = SIMT_FORWARD});
+})"),
+                            {.block = {128}, .order = SIMT_FORWARD});
   EXPECT_EQ(result.fault, SIMT_BOUNDS);
   EXPECT_EQ(result.line, 3u);
   EXPECT_EQ(result.thread, (std::array<uint32_t, 3>{127, 0, 0}));
-  EXPECT_EQ(result.text, "out of bounds: write of 4 bytes at x+1024 (1024 bytes) by block (0,0,0) thread (127,0,0) at line 3");
+  EXPECT_EQ(result.text,
+            "out of bounds: write of 4 bytes at x+1024 (1024 bytes) by block (0,0,0) thread (127,0,0) at line 3");
 }
 
 TEST(SimtFaults, MisalignedVector) {
-  caught(kLayerNorm, replaced(text_of("layer_norm"), "(a.x) + (size_t)row", "(a.x + 2) + (size_t)row"), {{SIMT_MISALIGNED}, "load"});
+  caught(kLayerNorm, replaced(text_of("layer_norm"), "(a.x) + (size_t)row", "(a.x + 2) + (size_t)row"),
+         {{SIMT_MISALIGNED}, "load"});
   probe(R"(
 extern "C" __global__ void g0(float* x) {
   __shared__ float s[300];
   *reinterpret_cast<float2*>(s + 1 + 2 * threadIdx.x) = make_float2(1.f, 2.f);  //store//
   x[threadIdx.x] = s[2];
-})", {{SIMT_MISALIGNED}, "store"});
+})",
+        {{SIMT_MISALIGNED}, "store"});
 }
 
 TEST(SimtFaults, UninitialisedShared) {
@@ -367,7 +388,8 @@ extern "C" __global__ void g0(float* x) {
   if ((threadIdx.x & 31) == 0) s[threadIdx.x >> 5] = x[threadIdx.x];
   __syncthreads();
   x[threadIdx.x] = s[threadIdx.x & 31];  //read//
-})", {{SIMT_UNINITIALISED}, "read"});
+})",
+        {{SIMT_UNINITIALISED}, "read"});
 }
 
 TEST(SimtFaults, UninitialisedGlobal) {
@@ -379,7 +401,7 @@ TEST(SimtFaults, UninitialisedGlobal) {
   EXPECT_EQ(result.line, 2u);
 }
 
-// --- clusters and copies under way -----------------------------------------------------------------------------------------------------------------
+// --- clusters and copies under way ---------------------------------------------------------------
 
 TEST(SimtFaults, BlockEndsWhilePeersUseItsMemory) {
   const std::string text = R"(
@@ -397,13 +419,16 @@ extern "C" __global__ void g0(float* x) {
 }
 
 TEST(SimtFaults, RelaxedArriveOrdersNothing) {
-  caught(kClusterSum, replaced(text_of("cluster_sum"), "simt_cluster_arrive(),", "simt_cluster_arrive_relaxed(),"), {{SIMT_RACE_SHARED}, "sum"});
+  caught(kClusterSum, replaced(text_of("cluster_sum"), "simt_cluster_arrive(),", "simt_cluster_arrive_relaxed(),"),
+         {{SIMT_RACE_SHARED}, "sum"});
 }
 
 TEST(SimtFaults, CopyReadTooEarly) {
   // Before the copy was issued nobody wrote there; afterwards it is under way.
   caught(kRing, without(text_of("ring"), "arrived"), {{SIMT_ASYNC, SIMT_UNINITIALISED}, "consume"});
-  caught(kRing, replaced(text_of("ring"), "simt_mbarrier_wait(full + slot, turn & 1);", "simt_mbarrier_wait(full + slot, turn & 1 ^ 1);"),
+  caught(kRing,
+         replaced(text_of("ring"), "simt_mbarrier_wait(full + slot, turn & 1);",
+                  "simt_mbarrier_wait(full + slot, turn & 1 ^ 1);"),
          {{SIMT_ASYNC, SIMT_UNINITIALISED}, "consume"});
 }
 
@@ -416,12 +441,11 @@ TEST(SimtFaults, SlotGivenBackBeforeAllLanesHaveRead) {
 }
 
 TEST(SimtFaults, MbarrierUsedBeforeItsInit) {
-  caught(kRing, without(without(text_of("ring"), "init"), "init-peers"), {{SIMT_ASYNC, SIMT_RACE_SHARED}, "mbarriers|arrived|expect|send"});
+  caught(kRing, without(without(text_of("ring"), "init"), "init-peers"),
+         {{SIMT_ASYNC, SIMT_RACE_SHARED}, "mbarriers|arrived|expect|send"});
 }
 
-TEST(SimtFaults, InboxReadTooEarly) {
-  caught(kRing, without(text_of("ring"), "received"), {{SIMT_ASYNC}, "total"});
-}
+TEST(SimtFaults, InboxReadTooEarly) { caught(kRing, without(text_of("ring"), "received"), {{SIMT_ASYNC}, "total"}); }
 
 TEST(SimtFaults, WhoWaitsForAllItsMessagesMayEnd) {
   Kernel kernel = load(without(text_of("ring"), "end"));
@@ -429,7 +453,8 @@ TEST(SimtFaults, WhoWaitsForAllItsMessagesMayEnd) {
 }
 
 TEST(SimtFaults, BulkCopyWantsMultiplesOf16) {
-  caught(kRing, replaced(text_of("ring"), "+ p * kPiece, kPiece * 4", "+ p * kPiece + 1, kPiece * 4"), {{SIMT_MISALIGNED}, "copy"});
+  caught(kRing, replaced(text_of("ring"), "+ p * kPiece, kPiece * 4", "+ p * kPiece + 1, kPiece * 4"),
+         {{SIMT_MISALIGNED}, "copy"});
 }
 
 TEST(SimtFaults, BulkStore) {

@@ -1,5 +1,5 @@
-// What we feared: the runner itself reports something on a right kernel, or computes something else. Each kernel runs in five orders with the
-// full detector, and its results are compared with sums taken in double.
+// What we feared: the runner itself reports something on a right kernel, or computes something else. Each kernel runs
+// in five orders with the full detector, and its results are compared with sums taken in double.
 
 #include <atomic>
 #include <thread>
@@ -25,18 +25,20 @@ TEST(Simt, ClusterSum) { passes(kClusterSum); }
 TEST(Simt, Transpose) { passes(kTranspose); }
 TEST(Simt, Ring) { passes(kRing); }
 
-// --- the door ---------------------------------------------------------------------------------------------------------------------------
+// --- the door ------------------------------------------------------------------------------------
 
 TEST(Simt, CompileErrorsCarryLinesOfTheText) {
   Kernel kernel = Library::open().load("// one\nextern \"C\" __global__ void g0(float* x) {\n  x[0] = y;\n}\n");
   EXPECT_FALSE(kernel.ok());
-  EXPECT_NE(kernel.error().find("kernel:3:10: error: use of undeclared identifier 'y'"), std::string::npos) << kernel.error();
+  EXPECT_NE(kernel.error().find("kernel:3:10: error: use of undeclared identifier 'y'"), std::string::npos)
+      << kernel.error();
   EXPECT_FALSE(Library::open().load("#include <cstdio>\n").ok());
   EXPECT_NE(Library::open().load("int x;").error().find("no __global__"), std::string::npos);
 }
 
 TEST(Simt, LaunchesThatCannotBe) {
-  Kernel kernel = load("extern \"C\" __global__ void g0(float* x) { __shared__ float s[40000]; s[threadIdx.x] = 1.f; x[0] = s[0]; }");
+  Kernel kernel = load(
+      "extern \"C\" __global__ void g0(float* x) { __shared__ float s[40000]; s[threadIdx.x] = 1.f; x[0] = s[0]; }");
   Memory memory;
   float* x = memory.allocate<float>(4, "x");
   EXPECT_NE(kernel.launch("g1", memory, {}, x).text.find("no kernel g1 in the text; it has: g0"), std::string::npos);
@@ -51,19 +53,36 @@ TEST(Simt, ParametersOfEveryShape) {
   double* out = memory.allocate<double>(1, "out");
   auto run = [&](const std::string& parameters, const std::string& sum, const auto& args) {
     Kernel kernel = load(
-        "struct P { double* out; int a; }; struct Q { float a, b, c; }; struct R { double* out; char a; short b; double c[9]; };\n"
-        "extern \"C\" __global__ void g0(" + parameters + ") { " + sum + "; }");
+        "struct P { double* out; int a; }; struct Q { float a, b, c; }; struct R { double* out; char a; short b; "
+        "double c[9]; };\n"
+        "extern \"C\" __global__ void g0(" +
+        parameters + ") { " + sum + "; }");
     *out = 0;
     Result result = kernel.launch("g0", memory, {}, args);
     EXPECT_EQ(result.text, "") << parameters;
     return *out;
   };
-  struct P { double* out; int a; } p{out, 7};
+  struct P {
+    double* out;
+    int a;
+  } p{out, 7};
   EXPECT_EQ(run("const __grid_constant__ P p", "*p.out = p.a", p), 7);
-  struct Q { float a, b, c; };
-  struct { double* out; Q q; bool yes; char c; } mixed{out, {1, 2, 4}, true, 16};
+  struct Q {
+    float a, b, c;
+  };
+  struct {
+    double* out;
+    Q q;
+    bool yes;
+    char c;
+  } mixed{out, {1, 2, 4}, true, 16};
   EXPECT_EQ(run("double* out, Q q, bool yes, char c", "*out = q.a + q.b + q.c + (yes ? 8 : 0) + c", mixed), 31);
-  struct R { double* out; char a; short b; double c[9]; } r{out, 1, 2, {0, 0, 0, 0, 0, 0, 0, 0, 4}};
+  struct R {
+    double* out;
+    char a;
+    short b;
+    double c[9];
+  } r{out, 1, 2, {0, 0, 0, 0, 0, 0, 0, 0, 4}};
   EXPECT_EQ(run("const __grid_constant__ R r", "*r.out = r.a + r.b + r.c[8]", r), 7);
   EXPECT_EQ(run("R r", "r.a += 8; *r.out = r.a + r.b + r.c[threadIdx.x + 8]", r), 15);
   EXPECT_EQ(r.a, 1);  // a parameter is the thread's own
@@ -86,7 +105,8 @@ TEST(Simt, ManyThreadsMayUseIt) {
 
 TEST(Simt, TooManyLocalVariables) {
   Kernel kernel = Library::open().load(
-      "extern \"C\" __global__ void g0(int* x) { int a[20000]; for (int i = 0; i < 20000; i++) a[i] = x[i]; x[0] = a[x[1]]; }");
+      "extern \"C\" __global__ void g0(int* x) { int a[20000]; for (int i = 0; i < 20000; i++) a[i] = x[i]; x[0] = "
+      "a[x[1]]; }");
   EXPECT_NE(kernel.error().find("80000 bytes of local variables"), std::string::npos) << kernel.error();
 }
 
@@ -154,12 +174,14 @@ extern "C" __global__ void g0(int* x) {
 })");
   Memory memory;
   int* x = memory.allocate<int>(8, "x");
-  in_all_orders([&](Launch how) {
-    Result result = kernel.launch("g0", memory, how, x);
-    ASSERT_TRUE(result.ok()) << result.text;
-    const int kWant[] = {1, 0, 48, static_cast<int>(0x92492492u), 5 - 63, 32 * 47 + 16, 33, 47};
-    for (int i = 0; i < 8; i++) EXPECT_EQ(x[i], kWant[i]) << i;
-  }, {.block = {96}});
+  in_all_orders(
+      [&](Launch how) {
+        Result result = kernel.launch("g0", memory, how, x);
+        ASSERT_TRUE(result.ok()) << result.text;
+        const int kWant[] = {1, 0, 48, static_cast<int>(0x92492492u), 5 - 63, 32 * 47 + 16, 33, 47};
+        for (int i = 0; i < 8; i++) EXPECT_EQ(x[i], kWant[i]) << i;
+      },
+      {.block = {96}});
 }
 
 }  // namespace

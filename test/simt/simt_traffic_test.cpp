@@ -1,5 +1,5 @@
-// What we feared: a kernel that is right and slow. Coalescing and bank conflicts are counted for each line, without a GPU; and kernels that
-// a schedule must get right are told apart from their badly scheduled twins.
+// What we feared: a kernel that is right and slow. Coalescing and bank conflicts are counted for each line, without a
+// GPU; and kernels that a schedule must get right are told apart from their badly scheduled twins.
 
 #include "test/simt/cases.h"
 
@@ -20,21 +20,24 @@ struct Loads {
 
 TEST(SimtTraffic, SectorsOfOneRequest) {
   const Loads kLoads[] = {
-      {"all(((const float4*)x)[t])", 16, 16},    // 512 bytes side by side
+      {"all(((const float4*)x)[t])", 16, 16},  // 512 bytes side by side
       {"((const float4*)x)[t].x", 16, 16},
       {"all(((const float4*)x)[t * 2])", 32, 16},
-      {"x[t]", 4, 4},                            //
-      {"x[t * 8]", 32, 4},                       // one sector a lane
-      {"x[t * 2]", 8, 4},                        // half of each sector is wasted
-      {"x[t + 1]", 5, 4},                        // one sector more at the odd start
-      {"x[0]", 1, 1},                            // everybody reads the same
-      {"((const unsigned short*)x)[t]", 2, 2},   //
+      {"x[t]", 4, 4},                           //
+      {"x[t * 8]", 32, 4},                      // one sector a lane
+      {"x[t * 2]", 8, 4},                       // half of each sector is wasted
+      {"x[t + 1]", 5, 4},                       // one sector more at the odd start
+      {"x[0]", 1, 1},                           // everybody reads the same
+      {"((const unsigned short*)x)[t]", 2, 2},  //
   };
   for (const Loads& one : kLoads) {
     SCOPED_TRACE(one.expression);
-    Kernel kernel = load("struct Args { const float* x; float* y; };\n__device__ __forceinline__ float all(float4 v) { return v.x + v.y + v.z + v.w; }\n"
-                         "extern \"C\" __global__ void g0(const __grid_constant__ Args a) {\n" +
-                         std::string("  const float* x = a.x; unsigned t = threadIdx.x;\n  a.y[t] = (float)(") + one.expression + ");\n}\n");
+    Kernel kernel = load(
+        "struct Args { const float* x; float* y; };\n__device__ __forceinline__ float all(float4 v) { return v.x + v.y "
+        "+ v.z + v.w; }\n"
+        "extern \"C\" __global__ void g0(const __grid_constant__ Args a) {\n" +
+        std::string("  const float* x = a.x; unsigned t = threadIdx.x;\n  a.y[t] = (float)(") + one.expression +
+        ");\n}\n");
     Memory memory;
     float *x = memory.allocate<float>(2048, "x"), *y = memory.allocate<float>(32, "y");
     struct {

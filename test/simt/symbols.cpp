@@ -5,7 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-// Declared as bare names: only the addresses matter here, and a declaration with the right types stands where each is defined.
+// Declared as bare names: only the addresses matter here, and a declaration with the right types stands where each is
+// defined.
 #define RUNTIME(X)                                                                                                                     \
   X(simt_is_thread) X(simt_is_block) X(simt_is_block_size) X(simt_is_grid_size) X(simt_is_rank) X(simt_is_cluster) X(simt_is_shared)   \
   X(simt_rt_access) X(simt_rt_range) X(simt_rt_step) X(simt_rt_barrier) X(simt_rt_named) X(simt_rt_warp) X(simt_rt_active)             \

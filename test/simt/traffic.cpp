@@ -24,7 +24,8 @@ void count_global(Count& count, const std::vector<std::pair<u64, u32>>& lanes) {
   count.ideal_sectors += (distinct(words) + kSector - 1) / kSector;
 }
 
-// 8 bytes a lane go by half warps, 16 by quarters; a pass serves one word of each bank, any number of lanes may read the same word.
+// 8 bytes a lane go by half warps, 16 by quarters; a pass serves one word of each bank, any number of lanes may read
+// the same word.
 void count_shared(Count& count, const std::vector<std::pair<u64, u32>>& lanes) {
   size_t at_once = lanes.empty() ? 32 : std::max<size_t>(1, 128 / std::max(4u, lanes[0].second));
   for (size_t first = 0; first < lanes.size(); first += at_once) {

@@ -1,7 +1,9 @@
 #pragma once
-// Memory traffic: for each load and store of the text, requests of a warp, 32-byte sectors, and passes over the shared banks.
+// Memory traffic: for each load and store of the text, requests of a warp, 32-byte sectors, and passes over the shared
+// banks.
 //
-// The n-th execution of a site by each lane of a warp is one request; lanes that skip an iteration shift theirs (a device would not join them).
+// The n-th execution of a site by each lane of a warp is one request; lanes that skip an iteration shift theirs (a
+// device would not join them).
 
 #include <map>
 #include <unordered_map>
@@ -21,7 +23,9 @@ class Traffic {
  public:
   explicit Traffic(u32 threads) : logs_(threads) {}
 
-  void log(u32 thread, u32 site, u64 address, u32 bytes, bool shared) { logs_[thread].push_back({address, site, bytes, shared}); }
+  void log(u32 thread, u32 site, u64 address, u32 bytes, bool shared) {
+    logs_[thread].push_back({address, site, bytes, shared});
+  }
   /// A bulk copy, which one thread issues: one request.
   void bulk(u32 site, u64 bytes);
   /// Counts what the threads of a block that is over have logged.

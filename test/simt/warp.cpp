@@ -1,4 +1,5 @@
-// Warp collectives: lanes meet by mask. Shuffles and votes carry values and, as on a device, order no memory; __syncwarp does.
+// Warp collectives: lanes meet by mask. Shuffles and votes carry values and, as on a device, order no memory;
+// __syncwarp does.
 
 #include <algorithm>
 
@@ -8,15 +9,33 @@ namespace fusec::simt {
 namespace {
 
 // The order of simt_op_* in shim.h.
-enum WarpOp { kSync, kXor, kDown, kUp, kIndex, kBallot, kAny, kAll, kAdd, kMin, kMax, kSignedMin, kSignedMax, kAnd, kOr, kXorBits };
-const char* const kNames[] = {"__syncwarp",       "__shfl_xor_sync",   "__shfl_down_sync",  "__shfl_up_sync",
-                              "__shfl_sync",      "__ballot_sync",     "__any_sync",        "__all_sync",
+enum WarpOp {
+  kSync,
+  kXor,
+  kDown,
+  kUp,
+  kIndex,
+  kBallot,
+  kAny,
+  kAll,
+  kAdd,
+  kMin,
+  kMax,
+  kSignedMin,
+  kSignedMax,
+  kAnd,
+  kOr,
+  kXorBits
+};
+const char* const kNames[] = {"__syncwarp",        "__shfl_xor_sync",   "__shfl_down_sync",  "__shfl_up_sync",
+                              "__shfl_sync",       "__ballot_sync",     "__any_sync",        "__all_sync",
                               "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync", "__reduce_min_sync",
                               "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",  "__reduce_xor_sync"};
 
 bool is_shuffle(int op) { return op >= kXor && op <= kIndex; }
 
-// The lane that lane `i` reads from; itself where that would leave its segment (the programming guide, warp shuffle functions).
+// The lane that lane `i` reads from; itself where that would leave its segment (the programming guide, warp shuffle
+// functions).
 int source(int op, int i, int pick, int width) {
   int first = i & ~(width - 1), from = i;
   switch (op) {
@@ -31,8 +50,10 @@ u64 combine(int op, u64 a, u64 b) {
   auto x = static_cast<u32>(a), y = static_cast<u32>(b);
   auto sx = static_cast<int32_t>(x), sy = static_cast<int32_t>(y);
   switch (op) {
-    case kAny: case kOr: return a | b;
-    case kAll: case kAnd: return a & b;
+    case kAny:
+    case kOr: return a | b;
+    case kAll:
+    case kAnd: return a & b;
     case kAdd: return x + y;
     case kMin: return std::min(x, y);
     case kMax: return std::max(x, y);
@@ -92,8 +113,9 @@ void complete(Warp& warp, Collective& open) {
     if (is_shuffle(op)) {
       int from = source(op, i, warp.pick[i], warp.width[i]);
       if (!(mask >> from & 1))
-        fail(SIMT_DIVERGENT_WARP, open.site, format("%s at %s: lane %d of warp %u reads lane %d, which mask %08x leaves out", kNames[op],
-                                                    place(open.site).c_str(), i, thread.linear / 32, from, mask));
+        fail(SIMT_DIVERGENT_WARP, open.site,
+             format("%s at %s: lane %d of warp %u reads lane %d, which mask %08x leaves out", kNames[op],
+                    place(open.site).c_str(), i, thread.linear / 32, from, mask));
       thread.result = warp.value[from];
     }
     waiting[count++] = &thread;
@@ -104,12 +126,11 @@ void complete(Warp& warp, Collective& open) {
 
 void check_mask(const Thread& thread, int op, u32 mask, u32 site) {
   if (!(mask >> thread.lane & 1))
-    fail(SIMT_DIVERGENT_WARP, site, format("%s calls %s at %s with mask %08x, which leaves out its own lane %u", name(thread).c_str(),
-                                           kNames[op], place(site).c_str(), mask, thread.lane));
+    fail_here(SIMT_DIVERGENT_WARP, site, "%s with mask %08x, which leaves out its own lane %u,", kNames[op], mask,
+              thread.lane);
   u32 gone = mask & thread.warp->exists & ~thread.warp->live;
   if (gone)
-    fail(SIMT_DIVERGENT_WARP, site, format("%s calls %s at %s with mask %08x, of which lanes %08x have ended", name(thread).c_str(), kNames[op],
-                                           place(site).c_str(), mask, gone));
+    fail_here(SIMT_DIVERGENT_WARP, site, "%s with mask %08x, of which lanes %08x have ended,", kNames[op], mask, gone);
 }
 
 Collective& meeting(const Thread& thread, int op, u32 mask, u32 site) {
@@ -118,16 +139,15 @@ Collective& meeting(const Thread& thread, int op, u32 mask, u32 site) {
     if (!open.mask) continue;
     if (open.mask == mask && open.op == op) return open;
     if (open.arrived & mask)  // they wait elsewhere for good: this one would never complete
-      fail(SIMT_DIVERGENT_WARP, site, format("%s is at %s, %s, mask %08x, while lanes %08x wait at %s, %s, mask %08x", name(thread).c_str(),
-                                             kNames[op], place(site).c_str(), mask, open.arrived, kNames[open.op], place(open.site).c_str(),
-                                             open.mask));
+      fail_here(SIMT_DIVERGENT_WARP, site, "%s with mask %08x, while lanes %08x wait in %s at %s with mask %08x,",
+                kNames[op], mask, open.arrived, kNames[open.op], place(open.site).c_str(), open.mask);
   }
   for (Collective& open : warp.open)
     if (!open.mask) {
       open = {mask, 0, site, op};
       return open;
     }
-  fail(SIMT_DIVERGENT_WARP, site, format("%s: more than 4 collectives of a warp under way at %s", name(thread).c_str(), place(site).c_str()));
+  fail_here(SIMT_DIVERGENT_WARP, site, "more than 4 collectives of a warp under way, the last");
 }
 
 }  // namespace
