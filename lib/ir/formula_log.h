@@ -92,12 +92,15 @@ F log1p(F x) {
   return log_special(x + 1, x, copysign(log1p_positive(x), x));
 }
 
-/// max(x, 0) + log(1 + e^-|x|)
+/// max(x, 0) + log(1 + t) with t = e^-|x| ≤ 1: 1 + t is 1 + f or 2 (1 + f).
 template <class F>
 F softplus(F x) {
+  using K = FormatOf<F>;
   const Negative<F> e = exp_of_negative(x);
-  const F t = fma(e.s, e.q, e.s) * FormatOf<F>::tiny;
-  return select(x > 0, x, F(0)) + log1p_positive(t);
+  const F t = fma(e.s, e.q, e.s) * K::tiny;
+  const auto halved = t > 2 * K::two_thirds - 1;
+  const F f = select(halved, fma(t, 0.5, -0.5), t);
+  return select(x > 0, x, F(0)) + log_of(select(halved, F(1), F(0)), f);
 }
 
 // --- inverse hyperbolic functions: log1p of what the definition leaves beside 1
