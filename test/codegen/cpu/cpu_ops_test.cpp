@@ -22,7 +22,7 @@ bool accepts(Op op, DType type) {
 }
 
 /// One graph with an output for each op of this form that accepts `type`.
-void check(DType type, Form form) {
+void check(DType type, Form form, const Device& device) {
   std::vector<Op> ops;
   GraphBuilder b("ops");
   const Shape shape{Dim::symbol("N")};
@@ -45,7 +45,8 @@ void check(DType type, Form form) {
   if (ops.empty()) return;
   Result<Graph> graph = std::move(b).finish(outputs);
   ASSERT_TRUE(graph) << graph.error().text();
-  const Runner runner(print(*graph));
+  Runner runner(print(*graph));
+  runner.device = device;
   for (int64_t n : {0, 5, 67, 1003}) {
     std::vector<Tensor> inputs = {sample(type, {n}, 1), sample(type, {n}, 2), sample(type, {n}, 3), sample(DType::boolean, {n}, 4)};
     const Result<std::vector<Tensor>> want = evaluate(*graph, inputs);
@@ -53,18 +54,30 @@ void check(DType type, Form form) {
     const std::vector<Tensor> got = run(runner, inputs, {{"N", n}});
     for (size_t i = 0; i < ops.size(); ++i) {
       const std::string wrong = difference(got[i], (*want)[i]);
-      EXPECT_EQ(wrong, "") << name(ops[i]) << " " << name(type) << ", " << n << " elements";
+      EXPECT_EQ(wrong, "") << name(ops[i]) << " " << name(type) << ", " << n << " elements, " << device.cpu;
     }
   }
 }
 
 TEST(CpuOps, ExactPrimitives) {
-  for (DType type : kTypes) check(type, Form::exact);
+  for (DType type : kTypes) check(type, Form::exact, host());
 }
 
 TEST(CpuOps, Formulas) {
-  for (DType type : kTypes) check(type, Form::formula);
+  for (DType type : kTypes) check(type, Form::formula, host());
 }
+
+#if defined(__x86_64__)
+/// Machines without AVX-512, and the first x86-64 of all: no masks, no fma, no f16; the same bits.
+TEST(CpuOps, OlderMachines) {
+  Device avx2 = host(), first = host();
+  avx2.cpu = "x86-64-v3", avx2.features = "+avx2,+fma,+f16c", avx2.vector_bytes = 32;
+  first.cpu = "x86-64", first.features = "", first.vector_bytes = 16;
+  for (const Device& device : {avx2, first})
+    for (DType type : {DType::boolean, DType::i8, DType::i64, DType::u32, DType::f16, DType::bf16, DType::f32, DType::f64})
+      for (Form form : {Form::exact, Form::formula}) check(type, form, device);
+}
+#endif
 
 TEST(CpuOps, Casts) {
   for (DType from : kTypes) {

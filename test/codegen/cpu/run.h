@@ -127,6 +127,7 @@ struct Runner {
   Graph graph;
   Kernel kernel;
   std::function<void(Schedule&)> tune;
+  Device device = host();
   mutable std::mutex lock;
   mutable std::map<std::string, Variant> variants;  // by the schedule's bytes
 
@@ -142,12 +143,12 @@ struct Runner {
   }
 
   const Variant* variant(const Facts& facts) const {
-    Schedule plan = schedule(kernel, facts, host());
+    Schedule plan = schedule(kernel, facts, device);
     if (tune) tune(plan);
     std::lock_guard guard(lock);
     auto [at, fresh] = variants.try_emplace(bytes(plan));
     if (!fresh) return &at->second;
-    Result<Artifact> compiled = compile(kernel, plan, host());
+    Result<Artifact> compiled = compile(kernel, plan, device);
     if (!compiled) { ADD_FAILURE() << compiled.error().text() << "\n" << print(kernel); return nullptr; }
     Result<Code> loaded = load(compiled->bytes, compiled->entry, compiled->finish_entry);
     if (!loaded) { ADD_FAILURE() << loaded.error().text(); return nullptr; }
