@@ -203,6 +203,74 @@ void Emitter::store_tile(std::span<Frame> frames, Val v) {
   for (unsigned r = 0; r < width; ++r) b.CreateAlignedStore(rows[r], at[r], llvm::Align(bytes(type)));
 }
 
+// --- combs: `comb` whole vectors hold `width` indices of the vector axis, each with all indices of the short axis ----------------
+
+V Emitter::comb_mask(const Frame& frame, size_t k) {
+  if (!frame.left) return nullptr;
+  return alive(i64(static_cast<int64_t>(k) * width), b.CreateMul(frame.left, i64(comb)));
+}
+
+/// Tooth c, lane l is element l * comb + c of the run. A tooth takes its lanes from one whole vector after another.
+void Emitter::load_comb(std::span<Frame> frames, size_t lanes, Val v) {
+  const DType type = kernel.operands[kernel.values[v].operand].type;
+  llvm::Type* element = memory_type(context, type);
+  auto* vector = llvm::FixedVectorType::get(element, width);
+  const llvm::Align align(bytes(type));
+  const auto teeth = static_cast<size_t>(comb);
+  for (size_t u = 0; u < lanes; ++u) {
+    Frame& first = frames[u];  // of index 0 along the comb axis
+    settle(first, v);
+    V run = b.CreateGEP(element, first.address[v].at, b.CreateMul(first.index[vector_axis], i64(comb)));
+    std::vector<V> whole;
+    for (size_t k = 0; k < teeth; ++k) {
+      V at = b.CreateConstGEP1_64(element, run, k * width), mask = comb_mask(first, k);
+      whole.push_back(mask ? b.CreateMaskedLoad(vector, at, align, mask, llvm::Constant::getNullValue(vector))
+                           : static_cast<V>(b.CreateAlignedLoad(vector, at, align)));
+    }
+    for (size_t c = 0; c < teeth; ++c) {
+      V tooth = whole[0];
+      for (size_t k = 0; k < teeth; ++k) {
+        llvm::SmallVector<int, 64> pick;
+        for (unsigned l = 0; l < width; ++l) {
+          const size_t at = l * teeth + c;
+          const int own = static_cast<int>(at % width);
+          pick.push_back(k == 0 ? (at / width == 0 ? own : -1) : at / width == k ? static_cast<int>(width) + own : static_cast<int>(l));
+        }
+        tooth = b.CreateShuffleVector(tooth, whole[k], pick);
+      }
+      frames[c * lanes + u].value[v] = Convert{b, native_half_}.load(tooth, type);
+    }
+  }
+}
+
+void Emitter::store_comb(std::span<Frame> frames, size_t lanes, Val v) {
+  const DType type = kernel.operands[kernel.values[v].operand].type;
+  llvm::Type* element = memory_type(context, type);
+  const llvm::Align align(bytes(type));
+  const auto teeth = static_cast<size_t>(comb);
+  for (size_t u = 0; u < lanes; ++u) {
+    settle(frames[u], v);
+    V run = b.CreateGEP(element, frames[u].address[v].at, b.CreateMul(frames[u].index[vector_axis], i64(comb)));
+    std::vector<V> tooth;
+    for (size_t c = 0; c < teeth; ++c) tooth.push_back(stored_bits(frames[c * lanes + u], v));
+    for (size_t k = 0; k < teeth; ++k) {
+      V whole = tooth[0];
+      for (size_t c = 0; c < teeth; ++c) {
+        llvm::SmallVector<int, 64> pick;
+        for (unsigned l = 0; l < width; ++l) {
+          const size_t at = k * width + l;
+          const int own = static_cast<int>(at / teeth);
+          pick.push_back(c == 0 ? (at % teeth == 0 ? own : -1) : at % teeth == c ? static_cast<int>(width) + own : static_cast<int>(l));
+        }
+        whole = b.CreateShuffleVector(whole, tooth[c], pick);
+      }
+      V at = b.CreateConstGEP1_64(element, run, k * width);
+      if (V mask = comb_mask(frames[u], k)) b.CreateMaskedStore(whole, at, align, mask);
+      else b.CreateAlignedStore(whole, at, align);
+    }
+  }
+}
+
 void Emitter::prefetch(Frame& frame, Val v, bool write) {
   // One line of 64 bytes for each line that is used, this many lines ahead.
   constexpr int64_t kAhead = 64;

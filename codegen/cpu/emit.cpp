@@ -26,10 +26,10 @@ Items items(const Kernel& kernel, const Schedule& schedule) {
     if (kernel.axes[k].reduced) continue;
     if (k == schedule.vector_axis) {
       out.chunked = true;
-    } else if (schedule.skeleton == Template::cpu_tile && schedule.lane[k]) {
+    } else if (schedule.skeleton == Template::cpu_tile && schedule.block[k]) {
       out.tiled = true;
       out.tile_axis = k;
-    } else if (!schedule.lane[k]) {  // otherwise joint with the vector axis
+    } else if (!schedule.lane[k]) {  // otherwise joint with the vector axis, or a comb
       out.outer.push_back(k);
     }
   }

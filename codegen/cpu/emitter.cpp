@@ -17,7 +17,13 @@ Emitter::Emitter(const Kernel& k, const Schedule& s, const Device& device, llvm:
   ordinal_.assign(kernel.values.size(), ~0u);
   if (s.skeleton == Template::cpu_tile)
     for (size_t axis = 0; axis < k.axes.size(); ++axis)
-      if (axis != vector_axis && s.lane[axis]) tile_bit = AxisSet(1u << axis);
+      if (axis != vector_axis && s.lane[axis] && s.block[axis]) tile_bit = AxisSet(1u << axis);
+  if (s.skeleton == Template::cpu_tile || s.skeleton == Template::cpu_column)
+    for (size_t axis = 0; axis < k.axes.size(); ++axis)
+      if (axis != vector_axis && s.lane[axis] && !s.block[axis]) {
+        comb_axis = axis;
+        comb = s.lane[axis];
+      }
   if (s.skeleton == Template::cpu_flat)
     for (size_t axis = 0; axis < k.axes.size(); ++axis)
       if (axis != vector_axis && s.lane[axis]) {
@@ -122,6 +128,7 @@ V Emitter::slot(Slot want) {
 
 V Emitter::extent(size_t axis) {
   if (axis == joint_axis) return i64(joint);
+  if (axis == comb_axis) return i64(comb);
   const Dim& dim = kernel.axes[axis].extent;
   if (dim.is_constant()) return i64(dim.constant());
   return slot({Slot::extent, 8, static_cast<uint32_t>(axis), 0, {}});
@@ -201,13 +208,18 @@ void Emitter::hoist(Frame& frame, const std::vector<Val>& list) {
 }
 
 void Emitter::evaluate(std::span<Frame> frames, size_t lanes, const std::vector<Val>& list) {
-  const AxisSet across_rows = kernel.kept_axes() & ~vector_bit;
+  AxisSet across_rows = kernel.kept_axes() & ~vector_bit;
+  if (frames[0].comb) across_rows = AxisSet(1u << comb_axis);
   auto first_alike = [&](size_t f, AxisSet varies) {
     return (varies & across_rows ? f / lanes * lanes : 0) + (varies & vector_bit ? f % lanes : 0);
   };
   for (Val v : list) {
     const Inst& inst = kernel.values[v];
     if (inst.kind == Kind::store || frames[0].value[v] || !ready(frames[0], v)) continue;
+    if (inst.kind == Kind::load && frames[0].comb && access(v).staged) {
+      load_comb(frames, lanes, v);
+      continue;
+    }
     if (inst.kind == Kind::load && frames[0].tile && access(v).staged) {
       load_tile(frames, v);
       continue;
@@ -220,6 +232,10 @@ void Emitter::evaluate(std::span<Frame> frames, size_t lanes, const std::vector<
   for (Val v : list) {
     const Inst& inst = kernel.values[v];
     if (inst.kind != Kind::store) continue;
+    if (frames[0].comb && access(v).staged) {
+      store_comb(frames, lanes, v);
+      continue;
+    }
     if (frames[0].tile && access(v).staged) {
       store_tile(frames, v);
       continue;

@@ -28,6 +28,8 @@ struct Frame {
   std::vector<Address> address;       // one a kernel value: loads, stores, iota
   llvm::Value* mask = nullptr;        // lanes that are alive; null = all
   unsigned unit = 0;                  // joint lanes: which vector of its group this is
+  bool comb = false;                  // one of the indices of a comb axis, all evaluated together
+  llvm::Value* left = nullptr;        // comb, masked: indices of the vector axis from this vector's first to the end
   bool tile = false;                  // one of `width` neighbours along the tile axis, all evaluated together
 };
 
@@ -77,6 +79,7 @@ class Emitter {
   bool is_vector(Val v) const { return kernel.values[v].varies & vector_bit; }
   /// Address of lane 0 of a contiguous access at `frame`.
   V address(Frame& frame, Val v);
+  bool differs(Val v, AxisSet axes) const { return kernel.values[v].varies & axes; }
   V step(Val v, size_t axis);          // elements from one index of an axis to the next
   bool contiguous(Val v) const;
   const Access& access(Val v) const { return schedule.access[ordinal_[v]]; }
@@ -98,6 +101,10 @@ class Emitter {
   size_t joint_axis = ~size_t{0};
   int64_t joint = 1;
   AxisSet tile_bit = 0;                // second axis of a square tile (cpu_tile); frames of a tile differ in its index
+  // Comb: a short inner axis of this known extent, all of whose indices are evaluated together. What lies in memory with that axis
+  // innermost is read as whole vectors and combed apart in registers.
+  size_t comb_axis = ~size_t{0};
+  int64_t comb = 1;
   unsigned width;                      // lanes of a vector
   unsigned side;                       // vectors side by side
   bool bypass = false;                 // stores that may go around the cache do so
@@ -119,6 +126,9 @@ class Emitter {
   void store_tile(std::span<Frame> frames, Val v);
   std::vector<V> tile_rows(Frame& first, Val v);  // where each row of the tile begins
   void transpose(std::vector<V>& rows);
+  void load_comb(std::span<Frame> frames, size_t lanes, Val v);
+  void store_comb(std::span<Frame> frames, size_t lanes, Val v);
+  V comb_mask(const Frame& frame, size_t k);  // live elements of the k-th whole vector; null = all
   V stored_bits(Frame& frame, Val v);  // what a store writes, as memory bits
   V live(Frame& frame, Val v);         // mask and guard together; null = all
   V zeros();                           // memory that holds zero bits, for loads whose guard is false

@@ -15,7 +15,7 @@ void Skeleton::lanes(V from, V to, llvm::function_ref<void(std::span<Spot>)> bod
     std::vector<Spot> out;
     for (unsigned u = 0; u < e_.side; ++u) {
       V at = b_.CreateAdd(i, e_.i64(u * w));
-      out.push_back({at, u, masked ? e_.alive(at, to) : nullptr});
+      out.push_back({at, u, masked ? e_.alive(at, to) : nullptr, masked ? b_.CreateSub(to, at) : nullptr});
     }
     return out;
   };
@@ -35,7 +35,7 @@ void Skeleton::lanes(V from, V to, llvm::function_ref<void(std::span<Spot>)> bod
     });
   } else {
     e_.loop(rest, to, e_.i64(w), [&](V i) {
-      Spot spot{i, 0, e_.alive(i, to)};
+      Spot spot{i, 0, e_.alive(i, to), b_.CreateSub(to, i)};
       body({&spot, 1});
     });
   }
@@ -68,7 +68,21 @@ Frame Skeleton::at_lanes(const Frame& outer, const Spot& spot) {
   frame.unit = spot.unit;
   frame.known |= e_.vector_bit;
   frame.mask = spot.mask;
+  frame.left = spot.left;
   return frame;
+}
+
+/// These vectors at every index of the comb axis, index by index.
+std::vector<Frame> Skeleton::combed(std::span<Frame> frames) {
+  std::vector<Frame> out;
+  for (int64_t c = 0; c < e_.comb; ++c)
+    for (const Frame& frame : frames) {
+      out.push_back(frame);
+      out.back().index[e_.comb_axis] = e_.i64(c);
+      out.back().known |= AxisSet(1u << e_.comb_axis);
+      out.back().comb = true;
+    }
+  return out;
 }
 
 /// Bytes of the whole call are beyond what caches keep: stores may go around them.
@@ -97,6 +111,7 @@ void Skeleton::chunk(Frame& frame) {
   auto body = [&](std::span<Spot> spots) {
     std::vector<Frame> frames;
     for (const Spot& spot : spots) frames.push_back(at_lanes(units[spot.unit], spot));
+    if (e_.comb > 1 && inner_.empty()) frames = combed(frames);  // a reduced comb axis opens inside its sweeps
     row(frames);
   };
   if (bypassed_.empty()) return lanes(from, to, body);
@@ -106,15 +121,16 @@ void Skeleton::chunk(Frame& frame) {
   b_.CreateStore(b_.getFalse(), around);
   e_.when(large(), [&] {
     V first = from;
-    if (e_.joint == 1) head(frame, first, to);
+    if (e_.joint == 1 && e_.comb == 1) head(frame, first, to);
     b_.CreateStore(first, start);
     V aligned = b_.getTrue();
     Frame probe = frame;
     probe.index[e_.vector_axis] = first;
     for (Val v : bypassed_) {
-      const uint64_t size = bytes(e_.kernel.operands[e_.kernel.values[v].operand].type) * e_.width;
-      V low = b_.CreateAnd(b_.CreatePtrToInt(e_.address(probe, v), b_.getInt64Ty()), e_.i64(static_cast<int64_t>(size) - 1));
-      aligned = b_.CreateAnd(aligned, b_.CreateIsNull(low));
+      const int64_t size = static_cast<int64_t>(bytes(e_.kernel.operands[e_.kernel.values[v].operand].type));
+      V low = b_.CreatePtrToInt(e_.address(probe, v), b_.getInt64Ty());
+      if (e_.comb > 1 && e_.differs(v, AxisSet(1u << e_.comb_axis))) low = b_.CreateOr(low, b_.CreateMul(e_.step(v, e_.comb_axis), e_.i64(size)));
+      aligned = b_.CreateAnd(aligned, b_.CreateIsNull(b_.CreateAnd(low, e_.i64(size * e_.width - 1))));
     }
     b_.CreateStore(aligned, around);
   });

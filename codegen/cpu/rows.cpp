@@ -43,6 +43,11 @@ void Skeleton::run(std::span<Pass> passes) {
 void Skeleton::nest(std::span<Pass> passes, std::vector<std::vector<Frame>>& outer, size_t depth) {
   if (depth < inner_.size()) {
     const size_t axis = inner_[depth];
+    if (axis == e_.comb_axis) {
+      std::vector<std::vector<Frame>> inside;
+      for (auto& frames : outer) inside.push_back(combed(frames));
+      return nest(passes, inside, depth + 1);
+    }
     const bool part = at_.split && axis == at_.split_axis;
     e_.loop(part ? part_from_ : e_.i64(0), part ? part_to_ : e_.extent(axis), e_.i64(1), [&](V i) {
       auto inside = outer;
@@ -83,7 +88,7 @@ void Skeleton::element(Pass& pass, std::span<Frame> frames, size_t lanes) {
     }
   e_.evaluate(frames, lanes, sweep_lists_[pass.sweep]);
   for (size_t f = 0; f < frames.size(); ++f) {
-    auto& states = pass.states[rows_ ? f / lanes * e_.side + f % lanes : f];
+    auto& states = pass.states[rows_ ? f / lanes * e_.side + f % lanes : f % lanes];
     for (size_t i = 0; i < reductions.size(); ++i) {
       const Folder& folder = folders_[reductions[i]];
       const State old = read(reductions[i], states[i]);

@@ -14,6 +14,7 @@ constexpr int64_t kChunk = 16384;        // elements of one item along a kept ve
 constexpr int64_t kTile = 256;           // both sides of an item of a transposing kernel
 constexpr int kBypass = 8, kBypassRows = 40;  // arithmetic up to which non-temporal stores pay
 constexpr int64_t kLazyColumns = 262144;  // of a softmax whose exponentials wait in a buffer: 1 MB, the L2
+constexpr int64_t kCombMost = 8;         // longest axis that is combed apart: extent * (extent - 1) shuffles for each vector
 constexpr int64_t kWorthAThread = 65536;  // elements below which another thread does not pay (KERNELS: 64K)
 constexpr int64_t kPart = 32768;         // elements of one part of a split reduction
 constexpr int64_t kFewItems = 64;        // with fewer items than this a long reduction is split
@@ -91,7 +92,8 @@ void split(const Kernel& kernel, const Facts& facts, Schedule& s) {
   const int64_t items = product(kernel, facts, rows ? ~size_t{0} : s.vector_axis, false) * std::max<int64_t>(1, chunks);
   if (items >= kFewItems || facts.columns * lanes < 4 * kPart) return;
   size_t axis = 0;
-  while (!kernel.axes[axis].reduced || facts.extents[axis] <= 1) ++axis;  // columns > 1, so there is one
+  while (axis < kernel.axes.size() && (!kernel.axes[axis].reduced || facts.extents[axis] <= 1 || s.lane[axis] == facts.extents[axis])) ++axis;
+  if (axis == kernel.axes.size()) return;
   int64_t inside = lanes;
   for (size_t k = axis + 1; k < kernel.axes.size(); ++k)
     if (kernel.axes[k].reduced) inside *= std::max<int64_t>(1, facts.extents[k]);
@@ -130,6 +132,10 @@ bool joins(const Inst& inst, const Facts::Access& access, size_t outer, size_t i
   return access.step[inner] == 1 && access.step[outer] == extent;
 }
 
+bool combs(const Inst& inst, const Facts::Access& access, size_t outer, size_t inner, int64_t extent) {
+  return inst.map.guard == kNoVal && (inst.varies >> inner & 1) && joins(inst, access, outer, inner, extent);
+}
+
 Joint joint_axes(const Kernel& kernel, const Facts& facts, int width, int cost) {
   Joint best;
   for (size_t inner = 0; inner < kernel.axes.size(); ++inner) {
@@ -155,6 +161,32 @@ Joint joint_axes(const Kernel& kernel, const Facts& facts, int width, int cost) 
   return best;
 }
 
+/// A short axis whose indices are evaluated together: read as whole vectors, combed apart in registers. With reductions it is the
+/// reduced one, and lanes are rows.
+Joint comb_axes(const Kernel& kernel, const Facts& facts, int width, const Weight& weight) {
+  Joint best;
+  for (size_t inner = 0; inner < kernel.axes.size(); ++inner) {
+    const int64_t extent = facts.extents[inner];
+    if (extent < 2 || extent > kCombMost || weight.cost * extent > 400 || kernel.axes[inner].reduced != kernel.has_reductions()) continue;
+    for (size_t outer = 0; outer < kernel.axes.size(); ++outer) {
+      if (outer == inner || kernel.axes[outer].reduced || facts.extents[outer] < 2 * width) continue;
+      double total = 0.5;
+      size_t n = 0, staged = 0;
+      for (const Inst& inst : kernel.values) {
+        if (inst.kind != Kind::load && inst.kind != Kind::store) continue;
+        const Facts::Access& access = facts.access[n++];
+        const double moved = static_cast<double>(bytes(kernel.operands[inst.operand].type)) * width / 40;
+        if (!(inst.varies >> outer & 1)) total += 0.2;
+        else if (combs(inst, access, outer, inner, extent)) total += moved + 0.35 * static_cast<double>(extent - 1), ++staged;
+        else if (contiguous(kernel, inst, access, outer)) total += moved;
+        else total += (inst.kind == Kind::store ? 0.8 : 0.6) * width;
+      }
+      if (staged && (best.outer == kNone || total < best.cost)) best = {outer, inner, total, 1};
+    }
+  }
+  return best;
+}
+
 Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device) {
   Schedule s;
   s.wide_index = true;
@@ -172,13 +204,22 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
   if (!reduces && kernel.axes.size() > 1) joint = joint_axes(kernel, facts, width, weight.cost);
   if (joint.outer != kNone && joint.cost >= best) joint.outer = kNone;
   if (joint.outer != kNone) axis = joint.outer;
+  Joint comb;
+  if (kernel.axes.size() > 1) comb = comb_axes(kernel, facts, std::min(width, 16), weight);
+  if (comb.outer != kNone && comb.cost >= (joint.outer != kNone ? joint.cost : best)) comb.outer = kNone;
+  if (comb.outer != kNone) {
+    joint.outer = kNone;
+    axis = comb.outer;
+    width = std::min(width, 16);
+  }
   s.vector_axis = static_cast<uint8_t>(axis);
   const bool rows = !kernel.axes.empty() && kernel.axes[axis].reduced;
   s.skeleton = !reduces ? Template::cpu_flat : rows ? Template::cpu_rows : Template::cpu_column;
   s.steps = reduces && weight.cost <= 40 ? 4 : weight.cost <= 120 ? 2 : 1;
-  const size_t tile = reduces || kernel.axes.empty() || joint.outer != kNone ? kNone : tile_axis(kernel, facts, axis, std::min(width, 16));
+  const size_t tile = reduces || kernel.axes.empty() || joint.outer != kNone || comb.outer != kNone ? kNone : tile_axis(kernel, facts, axis, std::min(width, 16));
   if (tile != kNone) width = std::min(width, 16);
-  if (s.skeleton == Template::cpu_column && weight.cost <= 40) {
+  if (comb.outer != kNone) s.steps = 1;
+  if (s.skeleton == Template::cpu_column && weight.cost <= 40 && comb.outer == kNone) {
     // Wide strips: a column sum of 16 vectors runs at the copy rate, of 4 at half of it. Accumulators must fit the registers.
     size_t fields = 0;
     for (const Reduction& r : kernel.reductions) fields += field_count(r) * (bytes(r.accumulate) * static_cast<size_t>(width) + 63) / 64;
@@ -190,6 +231,12 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
     if (!rows) s.block[axis] = static_cast<uint16_t>(reduces ? width * s.steps : kChunk);
   } else {
     s.steps = 1;
+  }
+  if (comb.outer != kNone) {
+    if (!reduces) s.skeleton = Template::cpu_tile;
+    s.lane[comb.inner] = static_cast<uint16_t>(facts.extents[comb.inner]);
+    s.baked = static_cast<uint16_t>(1u << comb.inner);
+    s.block[axis] = static_cast<uint16_t>(kChunk / 8);
   }
   if (joint.outer != kNone) {
     const int64_t extent = facts.extents[joint.inner], indices = int64_t{joint.side} * width / extent;
@@ -227,7 +274,8 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
       access.bypass = inst.kind == Kind::store && inst.map.guard == kNoVal && !weight.heavy && weight.cost <= most;
       access.prefetch = s.ahead || weight.cost > kBypass;
     }
-    access.staged = tile != kNone && turns(inst, facts.access[n], axis, tile);
+    access.staged = (tile != kNone && turns(inst, facts.access[n], axis, tile)) ||
+                    (comb.outer != kNone && combs(inst, facts.access[n], axis, comb.inner, facts.extents[comb.inner]));
     s.access.push_back(access);
     ++n;
   }
@@ -242,7 +290,7 @@ Launch launch(const Kernel& kernel, const Schedule& s, const Facts& facts) {
   const bool rows = kernel.axes[s.vector_axis].reduced;
   int64_t items = 1, lanes = 1;
   for (size_t k = 0; k < kernel.axes.size(); ++k)
-    if (!kernel.axes[k].reduced && (rows || k != s.vector_axis) && !(s.skeleton == Template::cpu_flat && s.lane[k]))
+    if (!kernel.axes[k].reduced && (rows || k != s.vector_axis) && !(s.skeleton == Template::cpu_flat && s.lane[k]) && !(s.lane[k] && !s.block[k]))
       items *= s.skeleton == Template::cpu_tile && s.lane[k] ? (facts.extents[k] + s.block[k] - 1) / s.block[k] : facts.extents[k];
   if (!rows) {
     lanes = s.block[s.vector_axis];

@@ -37,12 +37,16 @@ class Skeleton {
     V index;
     unsigned unit;
     V mask;
+    V left = nullptr;  // masked: indices from here to the end
   };
   void lanes(V from, V to, llvm::function_ref<void(std::span<Spot>)> body);
   void joint_lanes(V from, V to, llvm::function_ref<void(std::span<Spot>)> body);
   Frame at_lanes(const Frame& outer, const Spot& spot);
+  std::vector<Frame> combed(std::span<Frame> frames);
   /// Vectors of a row among `frames`: a tile's frames are rows of one vector, others are one row.
-  size_t lanes_of(std::span<Frame> frames) const { return rows_ || frames[0].tile ? 1 : frames.size(); }
+  size_t lanes_of(std::span<Frame> frames) const {
+    return rows_ || frames[0].tile ? 1 : frames.size() / (frames[0].comb ? static_cast<size_t>(e_.comb) : 1);
+  }
   void pipeline(Frame& root, V begin, V end);
   void start_lazy(Frame& row);
   void lazy_element(Pass& pass, std::span<Frame> frames);
