@@ -8,7 +8,9 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 
 namespace fusec::cpu {
@@ -17,6 +19,18 @@ namespace {
 namespace orc = llvm::orc;
 
 std::string text(llvm::Error error) { return llvm::toString(std::move(error)); }
+
+/// Memory of this thread for a kernel's row buffer; it grows and stays until the thread ends.
+extern "C" void* fusec_scratch(int64_t bytes) {
+  thread_local std::unique_ptr<std::byte[], void (*)(std::byte*)> memory(nullptr, [](std::byte* p) { std::free(p); });
+  thread_local int64_t size = 0;
+  if (size < bytes) {
+    size = (bytes + 4095) / 4096 * 4096;
+    memory.reset(static_cast<std::byte*>(std::aligned_alloc(4096, static_cast<size_t>(size))));
+    if (!memory) std::abort();  // a megabyte at most
+  }
+  return memory.get();
+}
 
 /// The session and the layer that links objects: LLJIT without its compiler, which would initialise a target for every process
 /// that only loads what a cache already holds.
@@ -58,6 +72,7 @@ struct Engine {
     add("trunc", static_cast<double (*)(double)>(&::trunc));
     add("roundevenf", static_cast<float (*)(float)>(&::roundevenf));
     add("roundeven", static_cast<double (*)(double)>(&::roundeven));
+    add("fusec_scratch", &fusec_scratch);
     add("memcpy", static_cast<void* (*)(void*, const void*, size_t)>(&::memcpy));
     add("memset", static_cast<void* (*)(void*, int, size_t)>(&::memset));
     if (llvm::Error e = host->define(orc::absoluteSymbols(std::move(symbols)))) error = text(std::move(e));
