@@ -103,6 +103,11 @@ TEST(SimtFaults, LastBlockWithoutFence) {
   caught(kColumnSum, without(text_of("column_sum"), "release"), {{SIMT_RACE_GLOBAL}, "combine|reset"});
 }
 
+TEST(SimtFaults, LastBlockWithFenceOfTheBlockOnly) {
+  caught(kColumnSum, replaced(text_of("column_sum"), "__threadfence();", "__threadfence_block();"),
+         {{SIMT_RACE_GLOBAL}, "combine|reset"});
+}
+
 TEST(SimtFaults, LastBlockReadsWithoutFence) {
   caught(kColumnSum, without(text_of("column_sum"), "acquire"), {{SIMT_RACE_GLOBAL}, "combine|reset"});
 }
@@ -239,6 +244,27 @@ extern "C" __global__ void g0(float* x) {
 TEST(SimtFaults, ClusterBarrierMissing) {
   caught(kClusterSum, without(text_of("cluster_sum"), "meet"),
          {{SIMT_RACE_SHARED, SIMT_UNINITIALISED, SIMT_EXIT}, "sum|remote"});
+}
+
+TEST(SimtFaults, NamedBarriers) {
+  const std::string text = R"(
+extern "C" __global__ void g0(float* x) {
+  __shared__ float s[32];
+  unsigned t = threadIdx.x;
+  if (t < 32) {
+    s[t] = x[t];
+    simt_bar_arrive(1, 64);          //arrive//
+    x[t] = 0.f;
+  } else {
+    simt_bar_sync(1, 64);            //sync//
+    x[t] = s[t ^ 33];                //read//
+  }
+})";
+  right(text, {.block = {64}});
+  probe(without(text, "sync"), {{SIMT_RACE_SHARED, SIMT_UNINITIALISED}, "read"}, {.block = {64}});
+  probe(replaced(text, "simt_bar_arrive(1, 64);", ""), {{SIMT_DEADLOCK}, "sync"}, {.block = {64}});
+  probe(replaced(text, "simt_bar_arrive(1, 64);", "simt_bar_arrive(1, 32);"),
+        {{SIMT_RACE_SHARED, SIMT_UNINITIALISED, SIMT_DIVERGENT_BARRIER, SIMT_DEADLOCK}, "arrive|sync|read"}, {.block = {64}});
 }
 
 // --- spins ---------------------------------------------------------------------------------------
@@ -491,6 +517,24 @@ extern "C" __global__ void g0(float* x) {
   right(text);
   probe(without(text, "wait"), {{SIMT_ASYNC}, "read"});
   probe(without(text, "barrier"), {{SIMT_ASYNC, SIMT_UNINITIALISED}, "read|copy"});
+}
+
+TEST(SimtFaults, OneGroupMayStayUnderWay) {
+  const std::string text = R"(
+extern "C" __global__ void g0(float* x) {
+  __shared__ float s[64];
+  unsigned t = threadIdx.x;
+  simt_cp_async(s + t, x + t, 4, 4);
+  simt_cp_async_commit();
+  simt_cp_async(s + 32 + t, x + 32 + t, 4, t < 16 ? 4 : 0);  // the rest is filled with zeros
+  simt_cp_async_commit();
+  simt_cp_async_wait(1);
+  x[64 + t] = s[AT + t];                                     //read//
+  simt_cp_async_wait(0);
+  if (s[32 + t] != (t < 16 ? x[32 + t] : 0.f) || s[t] != x[t]) __trap();
+})";
+  right(replaced(text, "AT", "0"), {.block = {32}});
+  probe(replaced(text, "AT", "32"), {{SIMT_ASYNC}, "read"}, {.block = {32}});
 }
 
 }  // namespace
