@@ -164,6 +164,37 @@ inline Outcome run_ring(const Kernel& kernel, Launch how) {
   return run_row_sums(kernel, how, kRows, kColumns, &args, sizeof args, memory, x, sums);
 }
 
+inline Outcome run_ring_cluster(const Kernel& kernel, Launch how) {
+  constexpr uint32_t kRows = 9, kPeers = 4, kColumns = kPeers * 2 * 256;
+  Memory memory;
+  float *x = memory.allocate<float>(kRows * kColumns, "x"), *y = memory.allocate<float>(kRows * kColumns, "y", true);
+  auto* counter = memory.allocate<uint32_t>(1, "counter");
+  *counter = 0;
+  for (uint32_t i = 0; i < kRows * kColumns; i++) x[i] = sample(i);
+  struct {
+    const float* x;
+    float* y;
+    uint32_t* counter;
+    int rows;
+  } args = {x, y, counter, kRows};
+  how.grid = {2 * kPeers};
+  how.block = {160};
+  how.cluster = kPeers;
+  how.dynamic_bytes = 5 * 256 * 4;
+  how.resident = 2;
+  Outcome out{kernel.launch("g0", memory, how, args)};
+  if (!out.result.ok()) return out;
+  for (uint32_t r = 0; r < kRows; r++) {
+    double mean = 0;
+    for (uint32_t i = 0; i < kColumns; i++) mean += x[r * kColumns + i] / double{kColumns};
+    for (uint32_t i = 0; i < kColumns; i++) {
+      double off = std::fabs(y[r * kColumns + i] - (x[r * kColumns + i] - mean));
+      if (!(off <= out.error)) out.error = off;
+    }
+  }
+  return out;
+}
+
 inline Outcome run_transpose(const Kernel& kernel, Launch how) {
   constexpr int kRows = 70, kColumns = 45;
   Memory memory;
@@ -190,5 +221,6 @@ constexpr Case kColumnSum{"column_sum", run_column_sum, 1e-4};
 constexpr Case kClusterSum{"cluster_sum", run_cluster_sum, 1e-3};
 constexpr Case kTranspose{"transpose", run_transpose, 1e-30};
 constexpr Case kRing{"ring", run_ring, 1e-3};
+constexpr Case kRingCluster{"ring_cluster", run_ring_cluster, 1e-5};
 
 }  // namespace fusec::simt

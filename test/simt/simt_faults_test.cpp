@@ -478,6 +478,28 @@ TEST(SimtFaults, WhoWaitsForAllItsMessagesMayEnd) {
   in_all_orders([&](Launch how) { EXPECT_EQ(kRing.run(kernel, how).result.text, ""); });
 }
 
+TEST(SimtFaults, EveryWaitOfARingCounts) {
+  // Whatever is read or refilled too early: the fault is at the access behind the missing wait, or where a later wait meets the confusion.
+  const std::string text = text_of("ring_cluster");
+  for (const char* mark : {"row", "refill", "summed", "received", "full", "final", "all-read"}) {
+    SCOPED_TRACE(mark);
+    Kernel kernel = load(without(text, mark));
+    in_all_orders([&](Launch how) {
+      Result result = kRingCluster.run(kernel, how).result;
+      EXPECT_TRUE(result.fault == SIMT_ASYNC || result.fault == SIMT_RACE_SHARED || result.fault == SIMT_UNINITIALISED)
+          << result.fault << ": " << result.text;
+    });
+  }
+}
+
+TEST(SimtFaults, RingThatCountsWrongStops) {
+  const std::string text = text_of("ring_cluster");
+  caught(kRingCluster, replaced(text, "simt_mbarrier_init(summed + i, kWarps)", "simt_mbarrier_init(summed + i, kWarps + 1)"),
+         {{SIMT_DEADLOCK}, "row|final|summed|received|refill"});
+  caught(kRingCluster, replaced(text, "simt_mbarrier_arrive_expect(arrived + r, peers * 4)", "simt_mbarrier_arrive_expect(arrived + r, peers * 8)"),
+         {{SIMT_DEADLOCK}, "row|final|summed|received|refill"});
+}
+
 TEST(SimtFaults, BulkCopyWantsMultiplesOf16) {
   caught(kRing, replaced(text_of("ring"), "+ p * kPiece, kPiece * 4", "+ p * kPiece + 1, kPiece * 4"),
          {{SIMT_MISALIGNED}, "copy"});

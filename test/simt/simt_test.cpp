@@ -24,6 +24,7 @@ TEST(Simt, ColumnSumWithLastBlock) { passes(kColumnSum); }
 TEST(Simt, ClusterSum) { passes(kClusterSum); }
 TEST(Simt, Transpose) { passes(kTranspose); }
 TEST(Simt, Ring) { passes(kRing); }
+TEST(Simt, RingOfAClusterWithRowsFromACounter) { passes(kRingCluster); }
 
 // --- the door ------------------------------------------------------------------------------------
 
