@@ -58,6 +58,9 @@ const Movement kMovements[] = {
     {"graph @b(%x: f32[N,1,M], %y: f32[7,1]) -> f32[N,7,M] {\n %q = add %x, %y\n return %q\n}", {{3, 70}, {2, 1}, {1, 17}, {0, 5}}},
     {"graph @n(%x: u8[N,M,3]) -> f32[N,3,M] {\n %t = transpose %x {perm=[0,2,1]}\n %f = cast %t {to=f32}\n %y = mul %f, 0.25\n return %y\n}",
      {{2, 70}, {1, 1}, {3, 33}}},
+    {"graph @w(%x: f32[N,3,M], %s: f32[3,1]) -> u8[N,M,3] {\n %a = mul %x, %s\n %t = transpose %a {perm=[0,2,1]}\n %y = cast %t {to=u8}\n"
+     " return %y\n}", {{2, 70}, {1, 32}, {3, 33}, {2, 1000}}},
+    {"graph @d(%x: f64[N,M]) -> (f64[M,N], i64[M,N]) {\n %t = transpose %x {perm=[1,0]}\n %i = cast %t {to=i64}\n return %t, %i\n}", {{7, 70}, {40, 5}, {8, 33}, {20, 20}}},
     {"graph @u(%x: f32[6,5]) -> f32[10,3] {\n %t = transpose %x {perm=[1,0]}\n %y = reshape %t {shape=[10,3]}\n return %y\n}", {{0, 0}}},
     {"graph @i(%x: f32[N,M]) -> f32[N,M] {\n %i = iota {shape=[N,M], axis=1, to=f32}\n %y = add %x, %i\n return %y\n}", {{3, 70}, {2, 1}}},
     {"graph @e(%x: f32[N,M], %b: f32[M], %r: bf16[N,1]) -> f32[N,M] {\n %c = cast %r {to=f32}\n %a = add %x, %b\n %y = mul %a, %c\n return %y\n}",

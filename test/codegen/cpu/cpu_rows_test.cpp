@@ -150,7 +150,7 @@ TEST(CpuRows, EveryReducerOnEveryTypeAndAxisSet) {
       Result<Graph> graph = std::move(b).finish(outputs);
       ASSERT_TRUE(graph) << graph.error().text();
       const Runner runner(print(*graph));
-      for (auto [A, B, C] : {std::array<int64_t, 3>{3, 20, 70}, {1, 1, 1}, {2, 3, 17}, {5, 4, 64}, {1, 33, 129}, {0, 2, 3}}) {
+      for (auto [A, B, C] : {std::array<int64_t, 3>{3, 20, 70}, {1, 1, 1}, {2, 3, 17}, {5, 4, 64}, {1, 33, 129}, {0, 2, 3}, {3, 40, 5}, {1, 100, 8}}) {
         const std::vector<Tensor> inputs = {sample(type, {A, B, C}, 11), exact_sample(type, {A, B, C}, 12)};
         const Result<std::vector<Tensor>> want = evaluate(*graph, inputs);
         if (!want) continue;  // an index of nothing
@@ -180,8 +180,8 @@ TEST(CpuRows, SoftmaxOnEveryKindOfRow) {
     for (const char* op : {"softmax", "log_softmax"}) {
       const std::string t = type;
       const Runner runner("graph @g(%x: " + t + "[R,C]) -> " + t + "[R,C] {\n %y = " + op + " %x {axes=[1]}\n return %y\n}");
-      for (int64_t c : {0, 1, 2, 15, 16, 17, 64, 65, 100, 1000, 4099}) {
-        const int64_t r = 14;
+      for (int64_t c : {0, 1, 2, 7, 15, 16, 17, 64, 65, 100, 1000, 4099}) {
+        const int64_t r = c == 7 ? 77 : 14;
         Tensor x{DType::f32, {r, c}, std::vector<std::byte>(static_cast<size_t>(r * c) * 4)};
         auto* p = reinterpret_cast<float*>(x.data.data());
         const auto noise = some_floats(static_cast<size_t>(r * c), 17);
@@ -207,7 +207,8 @@ TEST(CpuRows, SoftmaxOnEveryKindOfRow) {
         const Result<std::vector<Tensor>> want = evaluate(runner.graph, std::vector<Tensor>{in});
         ASSERT_TRUE(want) << want.error().text();
         const std::vector<Tensor> got = run(runner, {in}, {{"R", r}, {"C", c}});
-        EXPECT_LT(distance(got[0], (*want)[0], 1e-3), dtype == DType::f32 ? 40 : 1.01) << type << " " << op << " " << c;
+        const double least = t == "f32" && std::string(op) == "softmax" ? 1e-3 : 1;
+        EXPECT_LT(distance(got[0], (*want)[0], least), dtype == DType::f32 ? 40 : 1.01) << type << " " << op << " " << c;
       }
     }
 }
@@ -225,7 +226,7 @@ TEST(CpuRows, NormsAgreeWithTheReference) {
       " %q = div %x, %s\n %r = round_even %q\n %i = cast %r {to=i8}\n return %i, %s\n}"};
   for (const char* text : texts) {
     const Runner runner(text);
-    for (auto [r, c] : {std::pair<int64_t, int64_t>{5, 4096}, {3, 1}, {70, 33}, {1, 100000}, {2, 17}, {300, 8}}) {
+    for (auto [r, c] : {std::pair<int64_t, int64_t>{5, 4096}, {3, 1}, {70, 33}, {1, 100000}, {2, 17}, {300, 8}, {77, 3}}) {
       std::vector<Tensor> inputs;
       const Sizes sizes{{"R", r}, {"C", c}};
       for (const Port& port : runner.graph.inputs()) {
