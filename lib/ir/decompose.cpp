@@ -19,6 +19,19 @@
 namespace fusec {
 namespace {
 
+/// Elements along `axes`. Where that leaves int64 another axis is empty, or the value could not be: no element reads the count.
+Dim product(const Shape& dims, const std::vector<int64_t>& axes) {
+  for (int64_t axis : axes)
+    if (dims[size_t(axis)].is(0)) return 0;
+  try {
+    Dim n = 1;
+    for (int64_t axis : axes) n = n * dims[size_t(axis)];
+    return n;
+  } catch (const std::overflow_error&) {
+    return 0;
+  }
+}
+
 bool is_narrow_float(DType type) { return is_float(type) && bytes(type) < 4; }
 
 /// The composite being written: its builder, the type its interior computes in, and the axes it reduces.
@@ -59,8 +72,7 @@ struct Writer {
 
   /// max(0, elements along `axes` - ddof) in the compute type: a constant, or computed from `size` leaves.
   Value count(const Shape& dims, const std::vector<int64_t>& axes, int64_t ddof = 0) {
-    Dim n = 1;
-    for (int64_t axis : axes) n = n * dims[size_t(axis)];
+    const Dim n = product(dims, axes);
     if (n.is_constant()) return scalar(double(std::max<int64_t>(0, n.constant() - ddof)));
     Attrs a;
     a.shape = {n};
@@ -233,8 +245,8 @@ Value decompose(GraphBuilder& b, Op op, std::span<const Value> args, const Attrs
   try {
     const Value value = write(w);
     return value.valid() ? b.cast(value, w.result.dtype) : value;
-  } catch (const std::overflow_error&) {  // Dim arithmetic: f32[0,2^40,2^40] over its last two axes
-    b.fail(input_error(std::string(name(op)) + ": the number of elements reduced does not fit 63 bits"));
+  } catch (const std::overflow_error&) {  // the merged axes of a group_norm on f32[0,8,2^40,2^40]
+    b.fail(input_error(std::string(name(op)) + ": the number of elements of a group does not fit 63 bits"));
     return {};
   }
 }
