@@ -71,6 +71,8 @@ class Body {
   void fetch_along(Val load, unsigned axis, const std::string& words);
   void store(Val store);
 
+  /// Elements from the access's first one to element `e` ("" = 0) of the lane's vector.
+  std::string offset(Val access, const std::string& e) const;
   /// Expression of a value: of element e inside a loop over e, else only for scalars.
   std::string at(Val v, const std::string& e = "e") const;
   void line(const std::string& text);
@@ -82,7 +84,6 @@ class Body {
   void value(Val v);
   void define(Val v, const std::string& expression);
   std::string compute(Val v) const;
-  std::string offset(Val access, const std::string& e) const;   // elements from the access's first one
 
   Writer& w_;
   std::string out_;

@@ -26,6 +26,7 @@ struct Device {
   int64_t bytes_in_flight;      // that a multiprocessor must have outstanding to reach the copy rate
   double copy_rate;             // read + written
   int max_cluster;              // blocks of a cluster; 1 = no clusters
+  bool bulk_copies;             // cp.async.bulk with mbarriers: the ring
 };
 
 /// Defaults of an architecture: the newest row of the table that is not newer than `sm`.

@@ -66,6 +66,8 @@ class Emitter {
   std::string row_at(bool reduced);
   std::string decompose(const std::vector<unsigned>& axes, const std::set<unsigned>& wanted);
   std::string tiles();
+  size_t row_bytes(Val v) const;
+  std::string copies();
   void passes();
   void held();
   void finishes();
@@ -213,16 +215,26 @@ void Emitter::passes() {
     const std::vector<Val> list = loads(targets(pass));
     std::string members;
     Body load = body(4);
-    load.have_policy();
+    const bool ring = s_.skeleton == Template::ring;
+    if (!ring) load.have_policy();
     for (Val v : list) {
       members += "  " + w_.words_type(v) + " l" + n(v) + ";\n";
+      if (ring && in_cut(v)) {
+        // It has arrived in the block's buffer: `part` elements of each load, one load after the other.
+        const size_t size = bytes(k_.operands[k_.values[v].operand].type);
+        load.close_loop();
+        load.line("fetch<16, false>(raw.l" + n(v) + ", buffer + (part * " + n(row_bytes(v)) + " + at * " + n(size) + "), 0);");
+        load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
+        continue;
+      }
       if (w_.access(v).staged) continue;  // from the tile
       load.need(Body::inputs_of_map(k_.values[v]));
       load.fetch(v, "raw.l" + n(v));
       load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
     }
     structs_ += "template <> struct RawOf<" + n(pass) + "> {\n" + members + "};\n";
-    function("load(Int<" + n(pass) + ">, const Args& a, const At& t, int n, u64 policy, const Row& row, Raw<" + n(pass) + ">& raw)", load.take());
+    function("load(Int<" + n(pass) + ">, const Args& a, const At& t, int n, " + (ring ? "const char* buffer, Ix part, Ix at" : "u64 policy") +
+                 ", const Row& row, Raw<" + n(pass) + ">& raw)", load.take());
     if (pass == folds_) break;
     Body fold = body(4);
     have_raw(fold, pass);
@@ -300,6 +312,39 @@ void Emitter::held() {
   function("store(const Args& a, const At& t, int n, const Keep& keep, const Late& late, const Row& row)", store.take());
 }
 
+/// Bytes of an element's loads before `v` in the ring's buffer; of all of them for kNoVal.
+size_t Emitter::row_bytes(Val v) const {
+  size_t out = 0;
+  for (Val c : s_.cut) {
+    if (c == v) break;
+    out += bytes(k_.operands[k_.values[c].operand].type);
+  }
+  return out;
+}
+
+// What ring.cuh asks for: the copies of one row's part. A load is one run, or one for each run of the vector axis.
+std::string Emitter::copies() {
+  std::string issue = "    row_at(a, r, t);\n    barrier_expect(full, end > begin ? (u32)(end - begin) * " + n(row_bytes(kNoVal)) + "u : 0u);\n";
+  for (Val v : s_.cut) {
+    Body at = body(0);
+    const size_t size = bytes(k_.operands[k_.values[v].operand].type);
+    const std::string from = w_.args.field(Slot::pointer, view_.access_of[v]) + " + (" + at.offset(v, "") + ")";
+    const std::string to = "buffer + (part * " + n(row_bytes(v)) + " + (e - begin) * " + n(size) + ")";
+    std::string run = "end - e";
+    if (view_.linear(k_.values[v], true) != Dim(1)) {
+      const Dim& extent = k_.axes[s_.vector_axis].extent;
+      const std::string left = (extent.is_constant() ? w_.args.dim(extent) : w_.args.field(Slot::extent, s_.vector_axis)) + " - " +
+                               w_.index(s_.vector_axis);
+      run = left + " < end - e ? " + left + " : end - e";
+    }
+    issue += "    for (Ix e = begin; e < end;) {\n      element_at(a, e, t);\n      const Ix n = " + run + ";\n";
+    issue += "      bulk_load(" + to + ", " + from + ", (u32)n * " + n(size) + "u, full, policy);\n      e += n;\n    }\n";
+  }
+  w_.streamed = true;
+  function("issue(const Args& a, At& t, Ix r, Ix begin, Ix end, Ix part, char* buffer, u64* full, u64 policy)", issue);
+  return "  enum { RowBytes = " + n(row_bytes(kNoVal)) + " };\n";
+}
+
 // What transpose.cuh asks for: tiles over (i, j), operands that are staged, indices without a linear number.
 std::string Emitter::tiles() {
   const unsigned j = s_.vector_axis, i = static_cast<unsigned>(tile_axis(s_));
@@ -372,8 +417,8 @@ std::string Emitter::entry() const {
              (s_.finish == Finish::last_block ? "true" : "false") + ">(a);";
     case Template::split: return "split<K, " + threads + ", " + in_flight + ">(a);";
     case Template::transpose: return "transpose<K, " + threads + ", " + n(s_.block[s_.vector_axis]) + ">(a);";
-    case Template::ring: case Template::scan: case Template::cpu_flat: case Template::cpu_rows:
-    case Template::cpu_column: case Template::cpu_tile: break;
+    case Template::ring: return "ring<K, " + threads + ", " + n(std::max<int>(1, s_.cluster)) + ">(a);";
+    case Template::scan: case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;
   }
   return "static_assert(false, \"no such skeleton\");";
 }
@@ -384,11 +429,12 @@ std::vector<std::string> Emitter::skeletons() const {
     case Template::rows:
       if (s_.keep == Keep::registers) return {"rows_held.cuh"};
       if (s_.keep == Keep::reload) return {"each_vector.cuh", "rows_looped.cuh"};
-      return {"rows_shared.cuh"};
+      return {"cluster.cuh", "rows_shared.cuh"};
     case Template::column: return {"column.cuh"};
     case Template::split: return {"each_vector.cuh", "split.cuh"};
     case Template::transpose: return {"transpose.cuh"};
-    case Template::ring: case Template::scan: case Template::cpu_flat: case Template::cpu_rows:
+    case Template::ring: return {"cluster.cuh", "ring.cuh"};
+    case Template::scan: case Template::cpu_flat: case Template::cpu_rows:
     case Template::cpu_column: case Template::cpu_tile: break;
   }
   return {};
@@ -397,7 +443,7 @@ std::vector<std::string> Emitter::skeletons() const {
 Code Emitter::code() {
   if (held_) held();
   else passes();
-  const std::string tile_members = s_.skeleton == Template::transpose ? tiles() : "";
+  const std::string tile_members = s_.skeleton == Template::transpose ? tiles() : s_.skeleton == Template::ring ? copies() : "";
   finishes();
   stores();
 
@@ -422,6 +468,7 @@ Code Emitter::code() {
   number += "  D Ix skew(const Args& a, const At& t) { return " +
             (w_.windows() ? "(Ix)((u32)t.r * (u32)columns(a) & " + n(w_.V - 1) + "u)" : std::string("0")) + "; }\n";
   number += "  D u64 policy(const Args& a) { return " + (w_.streamed ? "make_policy(" + w_.args.field(Slot::policy) + ")" : std::string("0")) + "; }\n";
+  if (s_.skeleton == Template::ring) number += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";
   if (split) {
     number += "  D u32 splits(const Args& a) { return " + w_.args.field(Slot::splits) + "; }\n";
     number += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";

@@ -302,6 +302,44 @@ bool shared_rows(Scene& c, const std::vector<Val>& cut, int64_t bytes) {
   return true;
 }
 
+/// Long rows that are many: persistent clusters with two buffers, the next row on its way while this one is finished. A call whose
+/// addresses or strides do not allow bulk copies keeps its rows in shared memory by the same lanes: the same bits. False: no.
+bool ring(Scene& c, const std::vector<Val>& cut) {
+  Schedule& s = c.s;
+  if (!c.device.bulk_copies || s.edges != Edges::full) return false;
+  const AxisSet all = AxisSet((1u << c.kernel.axes.size()) - 1);
+  std::vector<Val> loads;
+  int64_t row = 0;
+  bool copies = true;  // pieces of 16 bytes, along the vector axis at least
+  for (size_t i = 0; i < c.view.accesses.size(); ++i) {
+    const Val v = c.view.accesses[i];
+    const Inst& inst = c.kernel.values[v];
+    if (inst.kind != Kind::load || inst.varies != all) continue;
+    if (inst.map.guard != kNoVal || !walks(c.kernel, inst, s.vector_axis)) return false;
+    for (Val x : inst.map.extra)
+      if (x != kNoVal) return false;
+    if (int64_t(c.size(v)) * c.V % 16) return false;
+    copies &= s.access[i].bytes == 16 && step(c.kernel, inst, s.vector_axis) == Dim(1);
+    loads.push_back(v);
+    row += int64_t(c.size(v));
+  }
+  if (loads.empty()) return false;
+  // The smallest cluster that fits twice: larger slices are copied faster (below 16 KiB they fall to 0.6 of the rate).
+  const int64_t room = c.device.shared_per_block - 12 * 1024, vectors = c.facts.columns / c.V;
+  int64_t cluster = 1;
+  auto part = [&] { return ceil_div(vectors, cluster) * c.V * row; };
+  while (cluster < c.device.max_cluster && 2 * part() > room) cluster *= 2;
+  if (2 * part() > room || part() < 16 * 1024 || c.facts.rows < 4 * c.device.multiprocessors / cluster) return false;
+  s.skeleton = copies ? Template::ring : Template::rows;
+  s.keep = copies || cluster == 1 ? Keep::shared : Keep::cluster;
+  s.cut = copies ? loads : cut;
+  s.cluster = uint16_t(cluster);
+  s.threads = s.lanes_per_row = 512;
+  if (copies) s.slots = 2, s.dynamic_rows = true;
+  else s.rows_in_flight = uint16_t(pow2_floor(std::clamp<int64_t>(64 / std::max<int64_t>(c.loaded, 4), 1, 4)));
+  return true;
+}
+
 void rows(Scene& c) {
   Schedule& s = c.s;
   s.skeleton = Template::rows;
@@ -334,6 +372,7 @@ void rows(Scene& c) {
   const int64_t arithmetic = c.heavy > 8 ? 16 : 4;
   // One sweep without element stores reads the row once whatever it does; else a long row waits on chip for the next sweep.
   const bool once = c.view.folds() == 1 && c.view.element_stores().empty();
+  if (!lanes && !once && ring(c, cut)) return;
   if (!lanes && !once && shared_rows(c, cut, vectors * kept * 4)) return;
   if (!lanes) {
     s.keep = Keep::reload;
@@ -408,20 +447,6 @@ bool split(Scene& c) {
   return true;
 }
 
-/// Bytes of K::Keep: words of each value of the cut.
-int64_t kept_bytes(const Kernel& kernel, const Schedule& s) {
-  int64_t words = 0;
-  for (Val v : s.cut) {
-    const bool wide = kernel.values[v].varies >> s.vector_axis & 1;
-    words += ceil_div(int64_t(bytes(kept_type(kernel, v))) * (wide ? s.lane[s.vector_axis] : 1), 4);
-  }
-  return std::max<int64_t>(1, words) * 4;
-}
-
-}  // namespace
-
-namespace {
-
 Schedule plan(const Kernel& kernel, const Facts& facts, const Device& device) {
   const unsigned axis = kernel.axes.empty() ? 0 : choose_vector_axis(kernel, facts);
   Scene c{kernel, facts, device, View(kernel, axis), {}};
@@ -470,70 +495,6 @@ std::optional<Schedule> relieve(const Schedule& schedule) {
   if (schedule.min_blocks <= 1) return std::nullopt;
   Schedule out = schedule;
   out.min_blocks = uint16_t(std::max(1, schedule.min_blocks * 2 / 3));
-  return out;
-}
-
-Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, const Device& device) {
-  const Kernel paired = s.merged ? merge_sweeps(written) : Kernel{};
-  const Kernel& kernel = s.merged ? paired : written;
-  Launch out;
-  out.block = s.threads;
-  if (facts.rows == 0) {
-    out.empty = true;
-    return out;
-  }
-  const int64_t V = kernel.axes.empty() ? 1 : std::max<int64_t>(1, s.lane[s.vector_axis]);
-  const int64_t kMost = 0x7fffffff;
-  auto parts = [&](int64_t wanted, int64_t at_most) { return std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, at_most)); };
-  size_t state = 0;
-  if (s.finish == Finish::last_block) {
-    const unsigned lanes = s.skeleton == Template::column ? unsigned(V) : 1;
-    state = state_layout(kernel, 0, lanes).bytes;
-  }
-  int64_t blocks = 1, splits = 1;
-  const int64_t resident = int64_t(device.multiprocessors) * std::max<int>(1, s.min_blocks);
-  switch (s.skeleton) {
-    case Template::pointwise: blocks = ceil_div(facts.rows, int64_t(s.threads) * V * s.rows_in_flight); break;
-    case Template::rows:
-      blocks = s.keep == Keep::registers ? ceil_div(facts.rows, s.threads / s.lanes_per_row) : facts.rows;
-      if (s.keep == Keep::shared || s.keep == Keep::cluster) {
-        const int64_t cluster = std::max<int>(1, s.cluster), vectors = ceil_div(facts.columns + (s.edges == Edges::window ? V - 1 : 0), V);
-        const int64_t part = ceil_div(vectors, cluster);
-        out.cluster = uint32_t(cluster);
-        out.shared = uint32_t(ceil_div(part, s.threads) * s.threads * kept_bytes(kernel, s));
-        blocks = std::min<int64_t>(blocks, kMost / cluster) * cluster;
-      }
-      break;
-    case Template::column: {
-      blocks = ceil_div(facts.rows, int64_t(s.lanes_per_row) * V);
-      const int64_t positions = int64_t(s.threads / s.lanes_per_row) * s.rows_in_flight;
-      if (s.finish == Finish::last_block) splits = parts(2 * resident / blocks, facts.columns / positions / 2);
-      out.state_bytes = uint64_t(blocks * splits * s.lanes_per_row) * state;
-      break;
-    }
-    case Template::split: {
-      blocks = facts.rows;
-      splits = parts(2 * resident / blocks, ceil_div(facts.columns, V) / (int64_t(s.threads) * s.rows_in_flight));
-      out.state_bytes = uint64_t(blocks * splits) * state;
-      break;
-    }
-    case Template::transpose: {
-      const size_t i = size_t(tile_axis(s)), j = s.vector_axis, T = s.block[j];
-      const int64_t area = facts.extents[i] * facts.extents[j];
-      blocks = (area ? facts.rows / area : 0) * ceil_div(facts.extents[i], int64_t(T)) * ceil_div(facts.extents[j], int64_t(T));
-      break;
-    }
-    case Template::ring: case Template::scan: case Template::cpu_flat: case Template::cpu_rows:
-    case Template::cpu_column: case Template::cpu_tile: break;
-  }
-  splits = std::min<int64_t>(splits, 65535);
-  out.splits = uint32_t(splits);
-  out.grid[0] = uint32_t(std::clamp<int64_t>(blocks, 1, kMost));
-  out.grid[1] = uint32_t(splits);
-  if (s.finish == Finish::last_block) out.counters = out.grid[0];
-  if (s.finish != Finish::last_block) out.state_bytes = 0;
-  // Streamed lines that stay leave room for the stores: it pays where the call is much larger than the L2.
-  out.policy = facts.footprint >= 4 * device.l2_bytes;
   return out;
 }
 

@@ -247,11 +247,20 @@ void paired(Schedule& s) {
 }
 void shared(Schedule& s) { on_chip(s, Keep::shared, 1); }
 void cluster(Schedule& s) { on_chip(s, Keep::cluster, 4); }
+void ring_of(Schedule& s, int cluster) {
+  if (s.skeleton != Template::rows || s.cut != std::vector<Val>{0}) return;  // the row itself, a load
+  // Without 16-byte pieces the same lanes keep the row in shared memory.
+  const bool copies = s.edges == Edges::full && s.access[0].bytes == 16;
+  on_chip(s, copies || cluster == 1 ? Keep::shared : Keep::cluster, cluster);
+  if (copies) s.skeleton = Template::ring, s.dynamic_rows = true;
+}
+void ring(Schedule& s) { ring_of(s, 1); }
+void ring_of_clusters(Schedule& s) { ring_of(s, 4); }
 void masked(Schedule& s) {
   if (s.skeleton == Template::rows) s.block[s.vector_axis] = 0;
 }
 void none(Schedule&) {}
-const Variant kVariants[] = {{"wide", wide}, {"looped", looped}, {"paired", paired}, {"shared", shared}, {"cluster", cluster}, {"masked", masked}, {"two_blocks", none, 2}};
+const Variant kVariants[] = {{"wide", wide}, {"looped", looped}, {"paired", paired}, {"shared", shared}, {"cluster", cluster}, {"ring", ring}, {"ring_of_clusters", ring_of_clusters}, {"masked", masked}, {"two_blocks", none, 2}};
 
 class Variants : public ::testing::TestWithParam<Variant> {};
 

@@ -1,44 +1,5 @@
 // Rows that are too long for registers: a block, or a cluster of blocks, keeps the packed words of the cut in shared memory. A
 // lane comes back to its own vectors only, so the words need no barrier; states meet as in `rows`, then across the cluster.
-D u32 cluster_rank() {
-#ifdef FUSEC_SIMT
-  return simt_cluster_rank();
-#else
-  u32 r;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
-  return r;
-#endif
-}
-D void cluster_sync() {
-#ifdef FUSEC_SIMT
-  simt_cluster_arrive();
-  simt_cluster_wait();
-#else
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-#endif
-}
-// The same variable in the shared memory of the block with that rank.
-template <class T> D const T* cluster_map(const T* mine, u32 rank) {
-#ifdef FUSEC_SIMT
-  return (const T*)simt_cluster_map((T*)mine, rank);
-#else
-  u64 out;
-  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(out) : "l"(mine), "r"(rank));
-  return (const T*)out;
-#endif
-}
-
-// Every block's state to every block: `meet` holds one, twice, in turns, so that one barrier a merge is enough.
-template <int Cluster, class A> D void merge_cluster(A& acc, char* meet, int turn) {
-  if constexpr (Cluster > 1) {
-    A* mine = (A*)meet + turn;
-    if (threadIdx.x == 0) acc.put(mine);
-    cluster_sync();
-    acc.get(cluster_map(mine, threadIdx.x % Cluster));
-    butterfly<Cluster>(acc);
-  }
-}
 
 template <int S, class K, int Threads, int U, int Cluster> struct Shared {
   typedef typename K::Ix Ix;

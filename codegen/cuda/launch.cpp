@@ -1,0 +1,100 @@
+// Grid, workspace and cache policy of one call: what a schedule leaves open.
+
+#include <algorithm>
+
+#include "codegen/cuda/cuda.h"
+#include "codegen/cuda/shape.h"
+#include "codegen/cuda/states.h"
+#include "lib/kernel/merge_sweeps.h"
+
+namespace fusec::cuda {
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) { return b ? (a + b - 1) / b : 0; }
+
+/// Bytes of K::Keep: words of each value of the cut.
+int64_t kept_bytes(const Kernel& kernel, const Schedule& s) {
+  int64_t words = 0;
+  for (Val v : s.cut) {
+    const bool wide = kernel.values[v].varies >> s.vector_axis & 1;
+    words += ceil_div(int64_t(bytes(kept_type(kernel, v))) * (wide ? s.lane[s.vector_axis] : 1), 4);
+  }
+  return std::max<int64_t>(1, words) * 4;
+}
+
+}  // namespace
+
+Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, const Device& device) {
+  const Kernel paired = s.merged ? merge_sweeps(written) : Kernel{};
+  const Kernel& kernel = s.merged ? paired : written;
+  Launch out;
+  out.block = s.threads;
+  if (facts.rows == 0) {
+    out.empty = true;
+    return out;
+  }
+  const int64_t V = kernel.axes.empty() ? 1 : std::max<int64_t>(1, s.lane[s.vector_axis]);
+  const int64_t kMost = 0x7fffffff;
+  auto parts = [&](int64_t wanted, int64_t at_most) { return std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, at_most)); };
+  size_t state = 0;
+  if (s.finish == Finish::last_block) {
+    const unsigned lanes = s.skeleton == Template::column ? unsigned(V) : 1;
+    state = state_layout(kernel, 0, lanes).bytes;
+  }
+  int64_t blocks = 1, splits = 1;
+  const int64_t resident = int64_t(device.multiprocessors) * std::max<int>(1, s.min_blocks);
+  switch (s.skeleton) {
+    case Template::pointwise: blocks = ceil_div(facts.rows, int64_t(s.threads) * V * s.rows_in_flight); break;
+    case Template::rows:
+      blocks = s.keep == Keep::registers ? ceil_div(facts.rows, s.threads / s.lanes_per_row) : facts.rows;
+      if (s.keep == Keep::shared || s.keep == Keep::cluster) {
+        const int64_t cluster = std::max<int>(1, s.cluster), vectors = ceil_div(facts.columns + (s.edges == Edges::window ? V - 1 : 0), V);
+        const int64_t part = ceil_div(vectors, cluster);
+        out.cluster = uint32_t(cluster);
+        out.shared = uint32_t(ceil_div(part, s.threads) * s.threads * kept_bytes(kernel, s));
+        blocks = std::min<int64_t>(blocks, kMost / cluster) * cluster;
+      }
+      break;
+    case Template::column: {
+      blocks = ceil_div(facts.rows, int64_t(s.lanes_per_row) * V);
+      const int64_t positions = int64_t(s.threads / s.lanes_per_row) * s.rows_in_flight;
+      if (s.finish == Finish::last_block) splits = parts(2 * resident / blocks, facts.columns / positions / 2);
+      out.state_bytes = uint64_t(blocks * splits * s.lanes_per_row) * state;
+      break;
+    }
+    case Template::split: {
+      blocks = facts.rows;
+      splits = parts(2 * resident / blocks, ceil_div(facts.columns, V) / (int64_t(s.threads) * s.rows_in_flight));
+      out.state_bytes = uint64_t(blocks * splits) * state;
+      break;
+    }
+    case Template::transpose: {
+      const size_t i = size_t(tile_axis(s)), j = s.vector_axis, T = s.block[j];
+      const int64_t area = facts.extents[i] * facts.extents[j];
+      blocks = (area ? facts.rows / area : 0) * ceil_div(facts.extents[i], int64_t(T)) * ceil_div(facts.extents[j], int64_t(T));
+      break;
+    }
+    case Template::ring: {
+      const int64_t cluster = std::max<int>(1, s.cluster);
+      int64_t row = 0;
+      for (Val v : s.cut) row += int64_t(bytes(kept_type(kernel, v)));
+      out.cluster = uint32_t(cluster);
+      out.shared = uint32_t(2 * ceil_div(facts.columns / V, cluster) * V * row);
+      blocks = std::min<int64_t>(std::max<int64_t>(1, device.multiprocessors / cluster), facts.rows) * cluster;
+      break;
+    }
+    case Template::scan: case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;
+  }
+  splits = std::min<int64_t>(splits, 65535);
+  out.splits = uint32_t(splits);
+  out.grid[0] = uint32_t(std::clamp<int64_t>(blocks, 1, kMost));
+  out.grid[1] = uint32_t(splits);
+  if (s.finish == Finish::last_block) out.counters = out.grid[0];
+  if (s.skeleton == Template::ring) out.counters = 2;
+  if (s.finish != Finish::last_block) out.state_bytes = 0;
+  // Streamed lines that stay leave room for the stores: it pays where the call is much larger than the L2.
+  out.policy = facts.footprint >= 4 * device.l2_bytes;
+  return out;
+}
+
+}  // namespace fusec::cuda
