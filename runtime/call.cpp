@@ -215,14 +215,22 @@ class Packing {
     return Done{};
   }
 
+  static Facts with_alignment(const Kernel& kernel, Facts facts, bool best) {
+    size_t a = 0;
+    for (const Inst& inst : kernel.values)
+      if (inst.kind == Kind::load || inst.kind == Kind::store)
+        facts.access[a++].align = best ? 128 : uint32_t(bytes(kernel.operands[inst.operand].type));
+    return facts;
+  }
+
   static std::shared_ptr<const Loaded> code(const StepKernels::Variant& variant, const std::string& key) {
     for (const auto& [k, loaded] : variant.code)
       if (k == key) return loaded;
     return nullptr;
   }
 
-  /// Compiles or fetches what is missing: for this call, and, so that no later pointer costs a compilation, for the same call with
-  /// every pointer aligned and with none aligned beyond its elements.
+  /// Compiles or fetches what is missing: for this call with every pointer aligned, and with none aligned beyond its elements. A call in
+  /// between takes the code of its own schedule where there is any, else the latter's, which fits all: pointers never compile anything.
   Status load() {
     struct Job {
       StepKernels::Variant* variant;
@@ -240,15 +248,12 @@ class Packing {
     };
     for (Draft& draft : drafts_) {
       if (draft.empty || code(*draft.variant, bytes(draft.schedule))) continue;
-      want(*draft.variant, draft.schedule);
-      for (const bool aligned : {true, false}) {
-        Facts other = draft.facts;
-        size_t a = 0;
-        for (const Inst& inst : draft.variant->kernel->values)
-          if (inst.kind == Kind::load || inst.kind == Kind::store)
-            other.access[a++].align = aligned ? 128 : uint32_t(bytes(draft.variant->kernel->operands[inst.operand].type));
-        want(*draft.variant, p_.backend.schedule(*draft.variant->kernel, other));
-      }
+      const Kernel& kernel = *draft.variant->kernel;
+      const Schedule best = p_.backend.schedule(kernel, with_alignment(kernel, draft.facts, true));
+      const Schedule least = p_.backend.schedule(kernel, with_alignment(kernel, draft.facts, false));
+      want(*draft.variant, best);
+      want(*draft.variant, least);
+      if (draft.schedule != best) draft.schedule = least;
     }
     Status done = in_parallel(jobs.size(), [&](size_t i) -> Status {
       Result<std::shared_ptr<const Loaded>> loaded = p_.backend.load(*jobs[i].variant->kernel, jobs[i].schedule, p_.cache);

@@ -31,7 +31,7 @@ const Row kForms[] = {{"plan", ".plan", true, true}, {"cuda", ".cu", false, true
                       {"cubin", ".cubin", false, true}, {"llvm", ".ll", true, false}, {"asm", ".s", true, false},
                       {"object", ".o", true, false}};
 
-Result<std::string> bytes_of(Result<Artifact> artifact) {
+[[maybe_unused]] Result<std::string> bytes_of(Result<Artifact> artifact) {
   if (!artifact) return artifact.error();
   return std::string(artifact->bytes.begin(), artifact->bytes.end());
 }
