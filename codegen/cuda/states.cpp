@@ -221,7 +221,9 @@ std::string result_text(const Kernel& kernel, const Inst& result, const StateLay
                               : "(acc.s" + id + x + " != (" + c_type(from) + ")0 && fusec_is_inf(acc.m" + id + x + ") ? acc.m" + id + x +
                                     " - acc.m" + id + x + " : acc.s" + id + x + ")";
   } else {
-    value = result.index == 0 ? "acc.m" + id + x : "acc.s" + id + x;
+    // The mean of nothing is 0 / 0.
+    value = result.index == 0 ? "(acc.n" + id + x + " != (" + c_type(from) + ")0 ? acc.m" + id + x + " : acc.n" + id + x + " / acc.n" + id + x + ")"
+                              : "acc.s" + id + x;
   }
   // Running values of narrow types are f32; the result is rounded where the kernel says so.
   if (is_narrow(result.type)) {

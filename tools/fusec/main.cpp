@@ -59,7 +59,6 @@ Environment: FUSEC_CACHE_DIR, FUSEC_CACHE_BYTES, FUSEC_LOG=off|error|warn|info|d
 int main(int argc, char** argv) {
   set_command(argc, argv);
   CLI::App app("fusec fuses tensor graphs into few kernels and runs them at the rate the memory allows.", "fusec");
-  app.footer(kFooter);
   app.require_subcommand(1);
   app.set_version_flag("--version", "fusec 0.1.0");
   std::vector<std::pair<CLI::App*, Action>> actions;
@@ -67,6 +66,7 @@ int main(int argc, char** argv) {
     CLI::App* sub = app.add_subcommand(row.name, row.summary);
     actions.emplace_back(sub, row.add(*sub));
   }
+  app.footer(kFooter);  // after the subcommands, which would take it over
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
