@@ -171,8 +171,11 @@ void Folder::finish(const State& state, Frame& frame) const {
   }
   for (Val v = 0; v < e_.kernel.values.size(); ++v) {
     const Inst& inst = e_.kernel.values[v];
-    if (inst.kind == Kind::result && inst.reduction == number_)
-      frame.value[v] = e_.narrowed(out[inst.index].first, out[inst.index].second, inst);
+    if (inst.kind != Kind::result || inst.reduction != number_) continue;
+    auto [x, from] = out[inst.index];
+    // Where no element varies along a kept vector axis, the lanes are all alike and the result is one number.
+    if (x->getType()->isVectorTy() && !e_.is_vector(v)) x = b.CreateExtractElement(x, uint64_t{0});
+    frame.value[v] = e_.narrowed(x, from, inst);
   }
 }
 
