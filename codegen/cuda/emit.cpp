@@ -410,7 +410,7 @@ std::string Emitter::entry() const {
     case Template::rows:
       if (s_.keep == Keep::shared || s_.keep == Keep::cluster)
         return "rows_shared<K, " + threads + ", " + in_flight + ", " + n(std::max<int>(1, s_.cluster)) + ">(a);";
-      if (held_) return "rows_held<K, " + n(s_.lanes_per_row) + ", " + n(s_.steps) + ", " + threads + ">(a);";
+      if (held_) return "rows_held<K, " + n(s_.lanes_per_row) + ", " + n(s_.steps) + ", " + threads + ", " + in_flight + ">(a);";
       return "rows_looped<K, " + threads + ", " + in_flight + ">(a);";
     case Template::column:
       return "column<K, " + n(s_.lanes_per_row) + ", " + n(s_.threads / s_.lanes_per_row) + ", " + in_flight + ", " +

@@ -46,7 +46,7 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
   switch (s.skeleton) {
     case Template::pointwise: blocks = ceil_div(facts.rows, int64_t(s.threads) * V * s.rows_in_flight); break;
     case Template::rows:
-      blocks = s.keep == Keep::registers ? ceil_div(facts.rows, s.threads / s.lanes_per_row) : facts.rows;
+      blocks = s.keep == Keep::registers ? ceil_div(facts.rows, int64_t(s.threads / s.lanes_per_row) * s.rows_in_flight) : facts.rows;
       if (s.keep == Keep::shared || s.keep == Keep::cluster) {
         const int64_t cluster = std::max<int>(1, s.cluster), vectors = ceil_div(facts.columns + (s.edges == Edges::window ? V - 1 : 0), V);
         const int64_t part = ceil_div(vectors, cluster);

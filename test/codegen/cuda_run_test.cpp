@@ -166,6 +166,7 @@ const Case kCases[] = {
        return %y })", shapes({{33, 31}, {64, 64}, {70, 65}})},
     {"row_sum", "graph @g(%x: f32[N,C]) -> f32[N] { %y = sum %x {axes=[1]}\n return %y }",
      shapes({{1, 1}, {3, 31}, {5, 32}, {7, 33}, {5, 1000}, {2, 4099}, {300, 8}, {3, 0}}), 1e-4},
+    {"rows_of_seven", "graph @g(%x: f32[N,C]) -> f32[N] { %y = sum %x {axes=[1]}\n return %y }", shapes({{1000, 7}, {5000, 3}}), 1e-4},
     {"row_max_bf16", "graph @g(%x: bf16[N,C]) -> bf16[N] { %y = reduce_max %x {axes=[1]}\n return %y }",
      shapes({{1, 1}, {3, 31}, {5, 64}, {2, 4096}, {2, 0}})},
     {"int_sum", "graph @g(%x: i16[N,C]) -> i16[N] { %y = sum %x {axes=[1]}\n return %y }", shapes({{3, 31}, {5, 64}, {2, 4096}})},
@@ -256,11 +257,14 @@ void ring_of(Schedule& s, int cluster) {
 }
 void ring(Schedule& s) { ring_of(s, 1); }
 void ring_of_clusters(Schedule& s) { ring_of(s, 4); }
+void four_rows(Schedule& s) {
+  if (s.skeleton == Template::rows && s.keep == Keep::registers) s.rows_in_flight = 4;
+}
 void masked(Schedule& s) {
   if (s.skeleton == Template::rows) s.block[s.vector_axis] = 0;
 }
 void none(Schedule&) {}
-const Variant kVariants[] = {{"wide", wide}, {"looped", looped}, {"paired", paired}, {"shared", shared}, {"cluster", cluster}, {"ring", ring}, {"ring_of_clusters", ring_of_clusters}, {"masked", masked}, {"two_blocks", none, 2}};
+const Variant kVariants[] = {{"wide", wide}, {"looped", looped}, {"paired", paired}, {"shared", shared}, {"cluster", cluster}, {"ring", ring}, {"ring_of_clusters", ring_of_clusters}, {"masked", masked}, {"four_rows", four_rows}, {"two_blocks", none, 2}};
 
 class Variants : public ::testing::TestWithParam<Variant> {};
 

@@ -26,7 +26,8 @@ template <int S, class K, int Lanes, int Steps, int Threads> struct Held {
   }
 };
 
-template <class K, int Lanes, int Steps, int Threads> D void rows_held(const typename K::Args& a) {
+// R rows of a lane are loaded together, then finished one after the other: short rows alone would leave too few bytes in flight.
+template <class K, int Lanes, int Steps, int Threads, int R> D void rows_held(const typename K::Args& a) {
   typedef typename K::Ix Ix;
   constexpr int kRows = Threads / Lanes;
   __shared__ __align__(16) char scratch[Lanes > 32 ? 2 * (Threads / 32) * K::AccBytes : 16];
@@ -34,49 +35,55 @@ template <class K, int Lanes, int Steps, int Threads> D void rows_held(const typ
   const u64 policy = K::policy(a);
   const Ix rows = K::rows(a), columns = K::columns(a);
   const int lane = threadIdx.x % Lanes;
-  for (Ix base = (Ix)blockIdx.x * kRows; base < rows; base += (Ix)gridDim.x * kRows) {
-    // Lanes without a row of their own repeat the last one and store nothing: barriers and shuffles need everybody.
-    const Ix own = base + (Ix)(threadIdx.x / Lanes);
-    const bool live = kRows == 1 || own < rows;
-    typename K::At t{};
-    K::row_at(a, live ? own : rows - 1, t);
-    const Ix skew = K::skew(a, t);
-    typename K::Keep keep[Steps];
-    typename K::Late late[Steps];
-    typename K::Row row;
-    K::row(a, t, K::V, row);
-    {
-      typename K::template Raw<0> raw[Steps];
+  for (Ix base = (Ix)blockIdx.x * (kRows * R); base < rows; base += (Ix)gridDim.x * (kRows * R)) {
+    typename K::At t[R];
+    typename K::Row row[R];
+    typename K::template Raw<0> raw[R][Steps];
+    typename K::Late late[R][Steps];
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+      // Lanes without a row of their own repeat the last one and store nothing: barriers and shuffles need everybody.
+      const Ix own = base + r * kRows + (Ix)(threadIdx.x / Lanes);
+      t[r] = typename K::At{};
+      K::row_at(a, own < rows ? own : rows - 1, t[r]);
+      K::row(a, t[r], K::V, row[r]);
+      const Ix skew = K::skew(a, t[r]);
 #pragma unroll
       for (int s = 0; s < Steps; ++s) {
         const Ix e = (Ix)(s * Lanes + lane) * K::V - skew, left = columns - e;
         if (K::Exact || left > 0) {
-          K::element_at(a, e, t);
-          K::load(Int<0>(), a, t, K::Full || left >= K::V ? (int)K::V : (int)left, policy, row, raw[s]);
+          K::element_at(a, e, t[r]);
+          K::load(Int<0>(), a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, policy, row[r], raw[r][s]);
+          K::early(a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, row[r], late[r][s]);
         }
       }
+    }
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+      const bool live = (kRows == 1 && R == 1) || base + r * kRows + (Ix)(threadIdx.x / Lanes) < rows;
+      const Ix skew = K::skew(a, t[r]);
+      typename K::Keep keep[Steps];
 #pragma unroll
       for (int s = 0; s < Steps; ++s) {
         const Ix e = (Ix)(s * Lanes + lane) * K::V - skew, left = columns - e;
         if (K::Exact || left > 0) {
-          K::element_at(a, e, t);
-          K::early(a, t, K::Full || left >= K::V ? (int)K::V : (int)left, row, late[s]);
-          K::cut(a, t, raw[s], row, keep[s]);
+          K::element_at(a, e, t[r]);
+          K::cut(a, t[r], raw[r][s], row[r], keep[s]);
         }
       }
-    }
-    Held<0, K, Lanes, Steps, Threads>::sweep(a, t, lane, columns, keep, row, scratch, turn);
-    if constexpr (K::Stores) {
+      Held<0, K, Lanes, Steps, Threads>::sweep(a, t[r], lane, columns, keep, row[r], scratch, turn);
+      if constexpr (K::Stores) {
 #pragma unroll
-      for (int s = 0; s < Steps; ++s) {
-        const Ix e = (Ix)(s * Lanes + lane) * K::V - skew, left = columns - e;
-        if ((K::Exact || left > 0) && live) {
-          K::element_at(a, e, t);
-          if constexpr (K::Folds > 0) K::hide(a, keep[s]);
-          K::store(a, t, K::Full || left >= K::V ? (int)K::V : (int)left, keep[s], late[s], row);
+        for (int s = 0; s < Steps; ++s) {
+          const Ix e = (Ix)(s * Lanes + lane) * K::V - skew, left = columns - e;
+          if ((K::Exact || left > 0) && live) {
+            K::element_at(a, e, t[r]);
+            if constexpr (K::Folds > 0) K::hide(a, keep[s]);
+            K::store(a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, keep[s], late[r][s], row[r]);
+          }
         }
       }
+      if (live && lane == 0) K::row_store(a, t[r], 1, row[r]);
     }
-    if (live && lane == 0) K::row_store(a, t, 1, row);
   }
 }
