@@ -66,6 +66,24 @@ void expect_accuracy(Op op, const FormulaRow& row, size_t samples, size_t judged
   }
 }
 
+/// Every pair of special values: zeros, infinities, NaN, odd and even integers, the smallest and largest numbers.
+template <class T, class R>
+void expect_special_values(Op op, double bound) {
+  using L = std::numeric_limits<T>;
+  const T odd_limit = std::ldexp(T(1), L::digits);  // beyond it every number is even
+  std::vector<T> values = {0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 7, 1e3, odd_limit - 1, odd_limit, odd_limit + 2, 1 - L::epsilon(),
+                           1 + L::epsilon(), L::min(), L::denorm_min(), 3 * L::denorm_min(), L::max(), L::infinity(),
+                           L::quiet_NaN()};
+  for (size_t k = 0, n = values.size(); k < n; ++k) values.push_back(-values[k]);
+  for (T x : values)
+    for (T y : values) {
+      if (outside(op, x)) continue;
+      const T value = formulas::native<T>(op, x, y, T(kAlpha), T(kBeta));
+      EXPECT_LE((ulps<T, R>(value, reference<R>(op, x, y, T(kAlpha), T(kBeta)))), bound)
+          << name(op) << " of " << x << ", " << y << " gave " << value;
+    }
+}
+
 class FormulaAccuracy : public ::testing::TestWithParam<int> {};
 
 TEST_P(FormulaAccuracy, stays_within_the_stated_bounds) {
@@ -75,6 +93,8 @@ TEST_P(FormulaAccuracy, stays_within_the_stated_bounds) {
   ASSERT_NE(row, rows.end()) << "no row in docs/numerics.md";
   expect_accuracy<float, double>(op, row->second, 1 << 20, 1 << 11);
   expect_accuracy<double, long double>(op, row->second, 1 << 18, 1 << 12);
+  expect_special_values<float, double>(op, row->second.bound(DType::f32));
+  expect_special_values<double, long double>(op, row->second.bound(DType::f64));
   EXPECT_EQ(std::to_string(working_steps(*formula(op, DType::f32))), row->second.cells[FormulaRow::f32_steps]);
   EXPECT_EQ(std::to_string(working_steps(*formula(op, DType::f64))), row->second.cells[FormulaRow::f64_steps]);
 }
