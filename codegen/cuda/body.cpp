@@ -37,6 +37,12 @@ bool Writer::by_reciprocal(Val v) const {
          view.level(i.args[1]) == Level::row;
 }
 
+bool Writer::divides_by_one(Val v) const {
+  const Inst& i = inst(v);
+  return i.kind == Kind::compute && i.op == Op::div && compute_type(i.type) == DType::f32 && V > 1 && view.wide(v) &&
+         !view.wide(i.args[1]) && !by_reciprocal(v);
+}
+
 std::string Writer::valid() const {
   if (schedule.edges == Edges::full || V == 1) return "";
   return windows() ? "e < n && t.e + e >= 0" : "e < n";
@@ -294,6 +300,10 @@ std::string Body::compute(Val v) const {
     out = cell(Op::mul, {args[0], "row.q" + dec(inst.args[1]) + (w_.view.wide(inst.args[1]) ? "[e]" : "")});
     return w_.rounds(v) ? round(inst.type, out) : out;
   }
+  if (w_.divides_by_one(v)) {
+    out = "over(" + args[0] + ", g" + dec(v) + ")";
+    return w_.rounds(v) ? round(inst.type, out) : out;
+  }
   if (inst.op == Op::cast) return w_.packed_only[v] ? narrowable(from, args[0]) : cast(from, inst.type, args[0]);
   if (inst.op == Op::bitcast) return bitcast(from, inst.type, args[0]);
   if (info(inst.op).form == Form::formula) {
@@ -378,7 +388,13 @@ void Body::value(Val v) {
       break;
     }
     case Kind::dim: define(v, w_.args.dim(inst.dim, 8)); break;
-    case Kind::compute: define(v, compute(v)); break;
+    case Kind::compute:
+      if (w_.divides_by_one(v)) {
+        close_loop();
+        line("const Divisor g" + dec(v) + " = divisor(" + at(inst.args[1]) + ");");
+      }
+      define(v, compute(v));
+      break;
     case Kind::constant: case Kind::store: case Kind::result: break;  // in the text; last; from finish
   }
 }

@@ -37,6 +37,8 @@ struct Writer {
   std::vector<char> packed_only;
   /// May this division of an element by a row value be a multiplication by the row's reciprocal? Composites grant it.
   bool by_reciprocal(Val v) const;
+  /// Is this a division of a lane's vector by one f32? Then the reciprocal is taken once (same bits: `over` in cells.cuh).
+  bool divides_by_one(Val v) const;
   /// Members of the space that a linear number walks (see emit.cpp): "t.r" and "t.e".
   std::string number(bool reduced) const { return reduced ? "t.e" : "t.r"; }
   /// Are the elements of a lane's vector neighbours in memory, in ascending order? Then they are fetched in pieces.

@@ -136,6 +136,14 @@ const Case kCases[] = {
        %f = sign %x
        %g = lt %x, %y
        return %a, %b, %c, %d, %e, %f, %g })", lengths("N", {1000})},
+    {"quotients", R"(graph @g(%x: f32[N,C], %s: f32[N,1], %u: u8[N,C], %k: i16[N,C]) -> (f32[N,C], f32[N,C], f32[N,C], f16[N,C]) {
+       %a = div %x, %s
+       %b = div %x, 255.0
+       %v = cast %u {to=f32}
+       %c = div %v, 3.0
+       %h = cast %k {to=f16}
+       %i = div %h, 7.0
+       return %a, %b, %c, %i })", shapes({{1, 1}, {50, 64}, {33, 333}})},
     {"pad", R"(graph @g(%x: f32[N,C]) -> f32[N+3,C+5] {
        %y = pad %x {low=[1,2], high=[2,3], value=1.5}
        return %y })", shapes({{1, 1}, {7, 31}, {33, 59}})},
