@@ -10,7 +10,8 @@ namespace fusec {
 namespace {
 
 const char* const kOrdering[] = {"__syncthreads();",  "__syncwarp();",   "__threadfence();",
-                                 "cluster_arrive();", "cluster_wait();", "cluster_sync();"};
+                                 "cluster_arrive();", "cluster_wait();", "cluster_sync();",
+                                 "barrier_wait(full + b, i >> 1 & 1);"};
 
 struct Spot {
   size_t at, length;
@@ -51,6 +52,8 @@ void on_chip(Schedule& s, Keep keep, uint16_t cluster) {
 }
 void shared(Schedule& s) { on_chip(s, Keep::shared, 1); }
 void cluster(Schedule& s) { on_chip(s, Keep::cluster, 4); }
+void ring(Schedule& s) { on_chip(s, Keep::shared, 1), s.skeleton = Template::ring, s.dynamic_rows = true; }
+void ring_of_clusters(Schedule& s) { on_chip(s, Keep::cluster, 4), s.skeleton = Template::ring, s.dynamic_rows = true; }
 
 const char* const kSoftmax = "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = softmax %x {axes=[1]}\n return %y }";
 const char* const kCentre =
@@ -65,6 +68,8 @@ const Case kCases[] = {
      {{"N", 9}, {"C", 4099}}},
     {"rows_shared", kCentre, {{"N", 9}, {"C", 1000}}, shared},
     {"rows_cluster", kCentre, {{"N", 9}, {"C", 1000}}, cluster, 0, 8},
+    {"ring", kCentre, {{"N", 17}, {"C", 1024}}, ring},
+    {"ring_of_clusters", kCentre, {{"N", 17}, {"C", 4096}}, ring_of_clusters, 0, 8},
     {"column",
      "graph @g(%x: f32[N,C]) -> f32[N,C] { %m = mean %x {axes=[0], keep=true}\n %y = sub %x, %m\n return %y }",
      {{"N", 100}, {"C", 64}},
@@ -102,6 +107,7 @@ TEST_P(Mutants, AreSeen) {
   how.most_blocks = c.blocks;
   const Ran right = run(s, c.sizes, inputs, how);
   ASSERT_EQ(right.trouble, "");
+  EXPECT_EQ(right.schedule.skeleton == Template::ring, std::string(c.name).starts_with("ring"));
   size_t executed = 0, unseen = 0;
   std::string where;
   for (const Spot& spot : spots(right.text)) {
