@@ -32,7 +32,7 @@ struct Outcome {
 };
 
 // What is wrong with the launch, or "".
-std::string check(const Machine& m, const char* entry, const Entry_point* point, size_t arg_bytes) {
+std::string check(const Machine& m, const char* entry, const EntryPoint* point, size_t arg_bytes) {
   if (!point) {
     std::string known;
     for (const auto& [name, unused] : m.kernel->entries) known += (known.empty() ? "" : ", ") + name;

@@ -21,7 +21,7 @@ struct SharedVariable {
   uint64_t offset, bytes;
 };
 
-struct Entry_point {
+struct EntryPoint {
   void (*call)(const void* args) = nullptr;
   uint64_t arg_bytes = 0;
 };
@@ -40,7 +40,7 @@ struct Kernel {
   uint64_t dynamic_offset = 0;  // where `extern __shared__` begins in the arena
   bool dynamic = false;
   std::vector<Range> globals;  // the module's own variables
-  std::map<std::string, Entry_point> entries;
+  std::map<std::string, EntryPoint> entries;
   std::shared_ptr<Code> code;
 };
 

@@ -152,8 +152,6 @@ Collective& meeting(const Thread& thread, int op, u32 mask, u32 site) {
 
 }  // namespace
 
-const char* collective_name(int op) { return kNames[op]; }
-
 extern "C" u64 simt_rt_warp(int op, u32 mask, u64 value, int pick, int width, u32 site) {
   step(site);
   Thread& thread = *machine->current;
