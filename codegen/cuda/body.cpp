@@ -301,13 +301,17 @@ std::string Body::compute(Val v) const {
     return w_.rounds(v) ? round(inst.type, out) : out;
   }
   if (w_.divides_by_one(v)) {
-    out = "over(" + args[0] + ", g" + dec(v) + ")";
+    out = "over(" + args[0] + ", g" + dec(v) + ", b" + dec(v) + ")";
     return w_.rounds(v) ? round(inst.type, out) : out;
   }
   if (inst.op == Op::cast) return w_.packed_only[v] ? narrowable(from, args[0]) : cast(from, inst.type, args[0]);
   if (inst.op == Op::bitcast) return bitcast(from, inst.type, args[0]);
   if (info(inst.op).form == Form::formula) {
     const DType type = compute_type(inst.type);
+    if (inst.op == Op::exp && type == DType::f32 && (inst.relax & kFewerTerms)) {
+      out = "exp_few(" + args[0] + ")";
+      return w_.rounds(v) ? round(inst.type, out) : out;
+    }
     w_.formulas.insert({inst.op, type});
     out = formula_name(inst.op, type) + "(";
     for (size_t i = 0; i < args.size(); ++i) out += (i ? ", " : "") + args[i];
@@ -392,6 +396,19 @@ void Body::value(Val v) {
       if (w_.divides_by_one(v)) {
         close_loop();
         line("const Divisor g" + dec(v) + " = divisor(" + at(inst.args[1]) + ");");
+        line("bool b" + dec(v) + " = !g" + dec(v) + ".safe;");
+        define(v, compute(v));
+        // One branch a vector: the plain divisions where an operand is out of the range of the short way.
+        close_loop();
+        const std::string plain = "fusec_div(" + at(inst.args[0]) + ", g" + dec(v) + ".d)";
+        line("if (b" + dec(v) + ") {");
+        indent_ += 2;
+        open_loop();
+        line(var(v) + "[e] = " + (w_.rounds(v) ? round(inst.type, plain) : plain) + ";");
+        close_loop();
+        indent_ -= 2;
+        line("}");
+        break;
       }
       define(v, compute(v));
       break;

@@ -123,10 +123,22 @@ D Divisor divisor(f32 d) {
   const f32 a = fusec_abs(d);
   return {d, 1.0f / d, a >= bits<f32>(0x2b800000u) && a <= bits<f32>(0x53800000u)};  // 2^-40 .. 2^40
 }
-D f32 over(f32 x, const Divisor& g) {
+// `bad`: x is out of range, and the result is not to be used.
+D f32 over(f32 x, const Divisor& g, bool& bad) {
   const f32 q0 = x * g.r, q1 = fmaf(fmaf(-q0, g.d, x), g.r, q0), q = fmaf(fmaf(-q1, g.d, x), g.r, q1);
-  if (g.safe && (bits<u32>(x) & 0x7fffffffu) - 0x21800000u <= 0x3c000000u) return q;  // 2^-60 .. 2^60
-  return g.safe && x == 0 ? q0 : x / g.d;
+  bad |= (bits<u32>(x) & 0x7fffffffu) - 0x21800000u > 0x3c000000u && x != 0;  // 2^-60 .. 2^60
+  return x == 0 ? q0 : q;
+}
+
+// exp inside composites whose result is f16, bf16 or f8 (kFewerTerms): within 2^-18 of exp, where half a unit of f16 is 2^-12.
+D f32 exp_few(f32 x) {
+#ifdef FUSEC_SIMT
+  return simt_exp2(x * 1.44269504f);
+#else
+  f32 y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504f));
+  return y;
+#endif
 }
 
 // NaN in, NaN out; of zeros of both signs the first operand, as the reference has it.

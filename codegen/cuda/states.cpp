@@ -35,6 +35,15 @@ std::string with_type(std::string text, const std::string& type) {
 }
 
 std::string zero_of(const Reduction& r) { return with_type(reducer(r.op).zero, c_type(compute_type(r.accumulate))); }
+/// The exp of an online state: a composite may grant it fewer terms (cells.cuh).
+std::string exp_name(Writer& w, const Reduction& r) {
+  const DType type = compute_type(r.accumulate);
+  for (Val v : r.results)
+    if (type == DType::f32 && (w.inst(v).relax & kFewerTerms)) return "exp_few";
+  w.formulas.insert({Op::exp, type});
+  return formula_name(Op::exp, type);
+}
+
 std::string beats(const Reduction& r) {
   return std::string("beats<") + (r.op == Op::argmax ? "true, " : "false, ") + (r.last ? "true>" : "false>");
 }
@@ -98,8 +107,7 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout) {
       zero += "    " + q + " = " + zero_of(r) + ";\n";
       merge += "    " + q + " = " + reducer(r.op).function + "(" + q + ", o." + q + ");\n";
     } else if (r.fold == Fold::online) {
-      w.formulas.insert({Op::exp, type});
-      const std::string exp = formula_name(Op::exp, type);
+      const std::string exp = exp_name(w, r);
       commutes = false;
       zero += "    " + m + " = lowest<" + t + ">();\n    " + s + " = (" + t + ")0;\n";
       merge += "    {\n      const " + t + " top = greatest(" + m + ", o." + m + ");\n";
@@ -140,7 +148,7 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
     const DType type = compute_type(r.accumulate), from = kernel.values[r.inputs[0]].type;
     const std::string t = c_type(type), id = n(j), q = "acc.q" + id + x, i = "acc.i" + id + x;
     const std::string m = "acc.m" + id + x, s = "acc.s" + id + x, c = "acc.n" + id + x;
-    const std::string exp = formula_name(Op::exp, type);
+    const std::string exp = r.fold == Fold::online ? exp_name(w, r) : "";
     const std::string f = "f" + id, V = n(w.V);
     if (r.fold == Fold::op && is_arg(r.op)) {
       body.open_loop();
@@ -158,7 +166,8 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
       } else if (r.fold == Fold::online) {
         body.line("{");
         body.line("  const " + t + " x = " + value + ", top = greatest(" + m + ", x);");
-        body.line("  " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + exp + "(" + m + " - top)) + (x == top ? (" + t + ")1 : " + exp + "(x - top));");
+        body.line("  const " + t + " base = top == lowest<" + t + ">() ? (" + t + ")0 : top;");
+        body.line("  " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + exp + "(" + m + " - top)) + " + exp + "(x - base);");
         body.line("  " + m + " = top;");
         body.line("}");
       } else {
@@ -183,8 +192,9 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
     } else if (r.fold == Fold::online) {
       body.line("{");
       body.line("  const " + t + " top = greatest(" + m + ", tree_max(" + f + "));");
-      body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) " + f + "[e] = " + (tail ? "!(" + valid + ") ? (" + t + ")0 : " : "") + f +
-                "[e] == top ? (" + t + ")1 : " + exp + "(" + f + "[e] - top);");
+      // Elements that are not there, and -inf, come out as 0; -inf - -inf never enters.
+      body.line("  const " + t + " base = top == lowest<" + t + ">() ? (" + t + ")0 : top;");
+      body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) " + f + "[e] = " + exp + "(" + f + "[e] - base);");
       body.line("  " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + exp + "(" + m + " - top)) + tree_add(" + f + ");");
       body.line("  " + m + " = top;");
       body.line("}");
@@ -216,10 +226,10 @@ std::string result_text(const Kernel& kernel, const Inst& result, const StateLay
   if (r.fold == Fold::op) {
     value = "acc.q" + id + x;
   } else if (r.fold == Fold::online) {
-    // Of two sweeps, exp(x - max) is NaN where max is an infinity; of nothing the sum is 0.
+    // Of two sweeps, exp(x - max) is NaN where all elements are -inf; of nothing the sum is 0.
     value = result.index == 0 ? "acc.m" + id + x
-                              : "(acc.s" + id + x + " != (" + c_type(from) + ")0 && fusec_is_inf(acc.m" + id + x + ") ? acc.m" + id + x +
-                                    " - acc.m" + id + x + " : acc.s" + id + x + ")";
+                              : "(acc.m" + id + x + " == lowest<" + c_type(from) + ">() && columns(a) != 0 ? acc.m" + id + x + " - acc.m" + id +
+                                    x + " : acc.s" + id + x + ")";
   } else {
     // The mean of nothing is 0 / 0.
     value = result.index == 0 ? "(acc.n" + id + x + " != (" + c_type(from) + ")0 ? acc.m" + id + x + " : acc.n" + id + x + " / acc.n" + id + x + ")"
