@@ -21,6 +21,20 @@ std::string port_text(const char* what, const Graph& graph, size_t i) {
   return std::string(what) + " " + (port.name.empty() ? std::to_string(i) : "%" + port.name);
 }
 
+/// Does any index of such a buffer stay below 2^60 bytes from its first element? Everything after this may multiply freely.
+bool reachable(const CallBuffer& buffer, size_t element) {
+  int64_t reach = int64_t(element), count = int64_t(element);
+  constexpr int64_t kMost = int64_t{1} << 60;
+  for (size_t k = 0; k < buffer.extents.size(); ++k) {
+    int64_t step = 0;
+    if (buffer.extents[k] == 0) return true;
+    if (__builtin_mul_overflow(count, buffer.extents[k], &count) || count > kMost) return false;
+    if (buffer.strides[k] == INT64_MIN || __builtin_mul_overflow(std::abs(buffer.strides[k]), buffer.extents[k] - 1, &step)) return false;
+    if (__builtin_mul_overflow(step, int64_t(element), &step) || __builtin_add_overflow(reach, step, &reach) || reach > kMost) return false;
+  }
+  return true;
+}
+
 const Type& type_of(const Graph& graph, std::span<const Port> ports, size_t i) { return graph.node(ports[i].node).type; }
 
 }  // namespace
@@ -96,6 +110,12 @@ Status Program::Impl::prepare() {
     if (std::find(symbols.begin(), symbols.end(), name) == symbols.end()) return input_error("graph @" + plan_.source->name() + " has no dim " + name);
     if (size < 0) return input_error("dim " + name + " cannot be " + std::to_string(size));
   }
+  // What no kernel can do is said now, also where sizes are not known yet.
+  for (StepKernels& step : steps_) {
+    const std::vector<Layout> in(step.step->inputs.size()), out(step.step->outputs.size());
+    if (Result<StepKernels::Variant*> built = variant(step, in, out, options_.numerics); !built)
+      return built.error().note("while compiling graph @" + plan_.source->name());
+  }
   if (options_.sizes.size() != symbols.size()) return Done{};
   // The dense, aligned call. Its code is what the first call finds; misaligned pointers are prepared beside it.
   CallShape shape;
@@ -149,6 +169,8 @@ Result<CallShape> Program::Impl::describe(std::span<const Buffer> inputs, std::s
     else out.strides.assign(buffer.strides.begin(), buffer.strides.end());
     if (out.strides.size() != rank) return input_error(port_text(what, graph, i) + ": " + std::to_string(rank) + " strides are expected");
     out.strides = canonical_strides(out.extents, out.strides);
+    const Type& type = type_of(graph, std::string_view(what) == "input" ? graph.inputs() : graph.outputs(), i);
+    if (!reachable(out, bytes(type.dtype))) return input_error(port_text(what, graph, i) + ": its extents and strides reach beyond any memory");
     const uintptr_t address = reinterpret_cast<uintptr_t>(buffer.data);
     out.address = uintptr_t{1} << std::min(7, std::countr_zero(address | 128));
     return out;

@@ -142,7 +142,14 @@ Result<Function> load(const Gpu& gpu, const Artifact& artifact) {
   CUlibrary library = nullptr;
   CUkernel kernel = nullptr;
   if (d.cuLibraryLoadData_(&library, artifact.bytes.data(), nullptr, nullptr, 0, nullptr, nullptr, 0) == CUDA_SUCCESS) {
-    out.owner = std::shared_ptr<void>(library, [&d](void* l) { d.cuLibraryUnload_(static_cast<CUlibrary>(l)); });
+    // A program may go while its last call still runs: the code goes after that.
+    const Gpu* owner = &gpu;
+    out.owner = std::shared_ptr<void>(library, [owner](void* l) {
+      Current context(*owner);
+      if (!context.status()) return;
+      owner->driver->cuCtxSynchronize_();
+      owner->driver->cuLibraryUnload_(static_cast<CUlibrary>(l));
+    });
     if (Status s = check(d, d.cuLibraryGetKernel_(&kernel, library, artifact.entry.c_str()), "cuLibraryGetKernel"); !s) return s.error();
     if (Status s = check(d, d.cuKernelGetFunction_(&out.function, kernel), "cuKernelGetFunction"); !s) return s.error();
   } else {
@@ -151,6 +158,8 @@ Result<Function> load(const Gpu& gpu, const Artifact& artifact) {
     const Gpu* owner = &gpu;
     out.owner = std::shared_ptr<void>(module, [owner](void* m) {
       Current context(*owner);
+      if (!context.status()) return;
+      owner->driver->cuCtxSynchronize_();
       owner->driver->cuModuleUnload_(static_cast<CUmodule>(m));
     });
     if (Status s = check(d, d.cuModuleGetFunction_(&out.function, module, artifact.entry.c_str()), "cuModuleGetFunction"); !s) return s.error();

@@ -20,7 +20,7 @@ namespace fusec::cuda {
   X(cuInit, 2000) X(cuDriverGetVersion, 2020) X(cuGetErrorName, 6000) X(cuGetErrorString, 6000)                                   \
   X(cuDeviceGetCount, 2000) X(cuDeviceGet, 2000) X(cuDeviceGetName, 2000) X(cuDeviceGetAttribute, 2000)                           \
   X(cuDeviceTotalMem, 3020) X(cuDevicePrimaryCtxRetain, 7000)                                                                     \
-  X(cuCtxGetCurrent, 4000) X(cuCtxPushCurrent, 4000) X(cuCtxPopCurrent, 4000)                                                     \
+  X(cuCtxGetCurrent, 4000) X(cuCtxPushCurrent, 4000) X(cuCtxPopCurrent, 4000) X(cuCtxSynchronize, 2000)                            \
   X(cuMemAlloc, 3020) X(cuMemFree, 3020) X(cuMemsetD8, 3020) X(cuMemsetD8Async, 3020)                                             \
   X(cuMemcpyHtoD, 3020) X(cuMemcpyDtoH, 3020) X(cuMemcpyDtoDAsync, 3020)                                                          \
   X(cuStreamCreate, 2000) X(cuStreamDestroy, 4000) X(cuStreamSynchronize, 2000) X(cuStreamIsCapturing, 10000)                     \

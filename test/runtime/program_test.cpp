@@ -3,6 +3,7 @@
 #include <fusec/fusec.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -240,6 +241,20 @@ TEST_F(ProgramTest, ErrorsNameTheFault) {
   Result<Graph> graph = parse(kAddOne);
   EXPECT_NE(compile(*graph, {.device = "tpu"}).error().text().find("unknown device"), std::string::npos);
   EXPECT_NE(compile(*graph, {.device = "cpu", .sizes = {{"K", 3}}}).error().text().find("no dim K"), std::string::npos);
+}
+
+TEST_F(ProgramTest, ExtentsAndStridesBeyondAllMemoryAreErrors) {
+  for (const char* device : {"cpu", "reference"}) {
+    const Program p = compiled(kRows, {.device = device});
+    Floats x(4), y(4);
+    const int64_t most = INT64_MAX;
+    for (const auto& [e0, e1, s0, s1] : {std::array<int64_t, 4>{most, 2, 2, 1}, {int64_t{1} << 40, int64_t{1} << 40, 0, 0}, {2, 2, most, 1},
+                                         {2, 2, INT64_MIN, 1}, {3, 3, most / 2, most / 2}, {int64_t{1} << 59, 1, 1, 1}}) {
+      const int64_t e[] = {e0, e1}, s[] = {s0, s1};
+      expect_error(p.run({{x.data(), e, s}}, {{y.data(), e}}), "");
+      expect_error(p.run({{x.data(), e}}, {{y.data(), e, s}}), "");
+    }
+  }
 }
 
 TEST_F(ProgramTest, ReferenceDeviceTakesTheSameBuffers) {

@@ -30,7 +30,7 @@ void add_kernel_options(CLI::App& app, KernelOptions& options) {
 
 namespace {
 
-Status choose(const KernelOptions& options, PlannedKernel& k) {
+Status choose(const KernelOptions& options, [[maybe_unused]] PlannedKernel& k) {
   if (options.target == "cpu") {
 #if FUSEC_HAS_CPU
     k.schedule = cpu::schedule(k.kernel, k.facts, cpu::host());
