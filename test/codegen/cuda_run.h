@@ -7,6 +7,8 @@
 #include <functional>
 
 #include "codegen/magic.h"
+#include "lib/fuzz/random_graph.h"
+#include "lib/ir/convert.h"
 #include "test/codegen/cuda_kernels.h"
 #include "test/simt/simt.h"
 
@@ -76,6 +78,20 @@ inline std::vector<std::byte> pack(const Code& code, const Kernel& kernel, const
   }
   out.resize(args_bytes(code.slots));
   return out;
+}
+
+/// Random elements: with special values where results must have the reference's bits, moderate ones where a sum in another order is
+/// compared within a tolerance.
+inline Tensor drawn(DType type, const std::vector<int64_t>& extents, uint64_t seed, bool special) {
+  if (special) return fuzz::random_tensor(type, extents, seed);
+  fuzz::Random random(seed);
+  Tensor t{type, extents, {}};
+  t.data.resize(size_t(t.elements()) * bytes(type));
+  for (int64_t i = 0; i < t.elements(); ++i) {
+    const double x = 4 * random.unit() - 1;
+    convert(DType::f64, reinterpret_cast<const std::byte*>(&x), type, t.data.data() + size_t(i) * bytes(type), 1);
+  }
+  return t;
 }
 
 /// A graph ready to run: decomposed, one kernel, inputs and outputs in order.

@@ -3,31 +3,15 @@
 
 #include "test/codegen/cuda_run.h"
 
-#include "lib/fuzz/random_graph.h"
-#include "lib/ir/convert.h"
-
 namespace fusec {
 namespace {
 
-/// With special values where results must have the reference's bits, moderate ones where sums are compared within a tolerance.
 std::vector<Tensor> inputs_of(const Subject& s, const Sizes& sizes, uint64_t seed, bool special) {
   std::vector<Tensor> out;
   for (const Port& port : s.graph.inputs()) {
     std::vector<int64_t> extents;
     for (const Dim& d : s.graph.node(port.node).type.shape) extents.push_back(value_of(d, sizes));
-    const DType type = s.graph.node(port.node).type.dtype;
-    if (special) {
-      out.push_back(fuzz::random_tensor(type, extents, seed + out.size()));
-      continue;
-    }
-    fuzz::Random random(seed + out.size());
-    Tensor t{type, extents, {}};
-    t.data.resize(size_t(t.elements()) * bytes(type));
-    for (int64_t i = 0; i < t.elements(); ++i) {
-      const double x = 4 * random.unit() - 1;
-      convert(DType::f64, reinterpret_cast<const std::byte*>(&x), type, t.data.data() + size_t(i) * bytes(type), 1);
-    }
-    out.push_back(std::move(t));
+    out.push_back(drawn(s.graph.node(port.node).type.dtype, extents, seed + out.size(), special));
   }
   return out;
 }
