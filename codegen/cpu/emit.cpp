@@ -97,29 +97,67 @@ void Skeleton::hoist_all(Frame& frame) {
   e_.hoist(frame, row_list_);
 }
 
+/// One work item, whose outer indices `frame` knows.
+void Skeleton::item(Frame& frame, V chunk_number) {
+  hoist_all(frame);
+  if (!at_.chunked) return row({&frame, 1});
+  chunk_from_ = b_.CreateMul(chunk_number, e_.i64(e_.schedule.block[e_.vector_axis]));
+  at_.tiled ? tiles(frame) : chunk(frame);
+}
+
+/// Items that differ in the last outer axis only follow one another: the others are placed, and their values computed, once a run.
+void Skeleton::runs(Frame& root, V begin, V end) {
+  const size_t axis = at_.outer.back();
+  V count = e_.extent(axis);
+  e_.walk(begin, end, [&](V i) {
+    V before = b_.CreateUDiv(i, count), first = b_.CreateSub(i, b_.CreateMul(before, count));
+    V length = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(count, first), b_.CreateSub(end, i));
+    Frame outer = root;
+    V rest = before;
+    for (size_t n = at_.outer.size() - 1; n-- > 0;) {
+      const size_t k = at_.outer[n];
+      V quotient = n ? b_.CreateUDiv(rest, e_.extent(k)) : nullptr;
+      outer.index[k] = n ? b_.CreateSub(rest, b_.CreateMul(quotient, e_.extent(k))) : rest;
+      outer.known |= AxisSet(1u << k);
+      rest = quotient;
+    }
+    hoist_all(outer);
+    e_.loop(first, b_.CreateAdd(first, length), e_.i64(1), [&](V j) {
+      Frame frame = outer;
+      frame.index[axis] = j;
+      frame.known |= AxisSet(1u << axis);
+      item(frame, e_.i64(0));
+    });
+    return b_.CreateAdd(i, length);
+  });
+}
+
 void Skeleton::main(const std::string& name) {
   auto [begin, end] = e_.begin(name);
   Frame root = e_.root();
   hoist_all(root);
-  if (e_.schedule.ahead) pipeline(root, begin, end);
-  else e_.loop(begin, end, e_.i64(1), [&](V item) {
-    Frame frame = root;
-    V chunk_number = nullptr, part = nullptr;
-    item_number_ = item;
-    place(frame, item, at_.chunked ? &chunk_number : nullptr, at_.split ? &part : nullptr);
-    if (at_.split) {
-      const int64_t block = e_.schedule.block[at_.split_axis];
-      part_from_ = b_.CreateMul(part, e_.i64(block));
-      part_to_ = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(part_from_, e_.i64(block)), e_.extent(at_.split_axis));
-    }
-    hoist_all(frame);
-    if (at_.chunked) {
-      chunk_from_ = b_.CreateMul(chunk_number, e_.i64(e_.schedule.block[e_.vector_axis]));
-      at_.tiled ? tiles(frame) : chunk(frame);
-    } else {
-      row({&frame, 1});
-    }
-  });
+  auto one = [&](V count) {
+    auto* c = llvm::dyn_cast<llvm::ConstantInt>(count);
+    return c && c->isOne();
+  };
+  if (e_.schedule.ahead) {
+    pipeline(root, begin, end);
+  } else if (at_.outer.size() > 1 && !at_.split && !at_.tiled && (!at_.chunked || one(chunks(e_.vector_axis)))) {
+    runs(root, begin, end);
+  } else {
+    e_.loop(begin, end, e_.i64(1), [&](V i) {
+      Frame frame = root;
+      V chunk_number = nullptr, part = nullptr;
+      item_number_ = i;
+      place(frame, i, at_.chunked ? &chunk_number : nullptr, at_.split ? &part : nullptr);
+      if (at_.split) {
+        const int64_t block = e_.schedule.block[at_.split_axis];
+        part_from_ = b_.CreateMul(part, e_.i64(block));
+        part_to_ = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(part_from_, e_.i64(block)), e_.extent(at_.split_axis));
+      }
+      item(frame, chunk_number);
+    });
+  }
   if (!bypassed_.empty()) {
 #if defined(__x86_64__)
     b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});

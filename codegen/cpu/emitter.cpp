@@ -67,6 +67,13 @@ void Emitter::loop(V from, V to, V step, Body body) {
       if (auto* by = llvm::dyn_cast<llvm::ConstantInt>(step); by && lo->getSExtValue() + by->getSExtValue() >= hi->getSExtValue())
         return body(from);
     }
+  walk(from, to, [&](V i) {
+    body(i);
+    return b.CreateAdd(i, step, "", true, true);
+  });
+}
+
+void Emitter::walk(V from, V to, llvm::function_ref<V(V)> body) {
   auto* before = b.GetInsertBlock();
   auto* top = llvm::BasicBlock::Create(context, "loop", function_);
   auto* done = llvm::BasicBlock::Create(context, "done", function_);
@@ -74,8 +81,7 @@ void Emitter::loop(V from, V to, V step, Body body) {
   b.SetInsertPoint(top);
   llvm::PHINode* i = b.CreatePHI(b.getInt64Ty(), 2, "i");
   i->addIncoming(from, before);
-  body(i);
-  V next = b.CreateAdd(i, step, "", true, true);
+  V next = body(i);
   i->addIncoming(next, b.GetInsertBlock());
   b.CreateCondBr(b.CreateICmpSLT(next, to), top, done);
   b.SetInsertPoint(done);

@@ -45,6 +45,7 @@ class Emitter {
   std::pair<V, V> begin(const std::string& name);
   void end();
   void loop(V from, V to, V step, Body body);            // while (i < to)
+  void walk(V from, V to, llvm::function_ref<V(V)> body);  // the same; body gives the next index
   void when(V condition, llvm::function_ref<void()> body);
   void choose(V condition, llvm::function_ref<void()> yes, llvm::function_ref<void()> no);
   /// A variable of the current function, in its entry block; becomes a register.

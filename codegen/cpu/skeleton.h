@@ -59,6 +59,8 @@ class Skeleton {
   void hoist_all(Frame& frame);
   /// Indices of the outer axes from an item's number; what is left over last: chunk and part.
   void place(Frame& frame, V item, V* chunk, V* part);
+  void runs(Frame& root, V begin, V end);
+  void item(Frame& frame, V chunk_number);
   void tiles(Frame& frame);
   V chunks(size_t axis);
   V parts();
