@@ -88,8 +88,9 @@ struct Convert {
   /// Memory bits to a register value, and back with one rounding. `exact`: x is known to be a value of the type already.
   V load(V bits, DType type);
   V store(V x, DType type, bool exact = false);
-  /// Rounds a register value of f32 to the narrow type, staying in the register.
-  V round(V x, DType type);
+  /// Rounds a register value of f32 to the narrow type, staying in the register. `plain`: x comes from arithmetic on values of the
+  /// type, so a NaN in it is the default one or one of theirs, whose low bits are zero and survive rounding up.
+  V round(V x, DType type, bool plain = false);
   /// The `cast` op, register to register.
   V cast(V x, DType from, DType to);
   V bitcast(V x, DType from, DType to);

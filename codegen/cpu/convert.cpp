@@ -106,15 +106,16 @@ V Convert::store(V x, DType type, bool exact) {
   return b.CreateTrunc(narrow(x, f.exponent_bits, f.mantissa_bits, f.infinity), memory);
 }
 
-V Convert::round(V x, DType type) {
+V Convert::round(V x, DType type, bool plain) {
   if (!is_narrow(type)) return x;
   if (type != DType::bf16) return load(store(x, type), type);
   // Stays in place: the low half is cleared instead of being shifted out and in.
   V bits = b.CreateBitCast(x, i32_like(b, x));
-  V odd = b.CreateAnd(b.CreateLShr(bits, word(bits, 16)), word(bits, 1));
-  V rounded = b.CreateAdd(b.CreateAdd(bits, word(bits, 0x7fff)), odd);
-  V nan = b.CreateOr(bits, word(bits, 0x400000));
-  V result = b.CreateSelect(b.CreateFCmpUNO(x, x), nan, rounded);
+  // A masked add of one where the last bit that stays is set: four instructions with AVX-512.
+  V odd = b.CreateIsNotNull(b.CreateAnd(bits, word(bits, 0x10000)));
+  V half = b.CreateAdd(bits, word(bits, 0x7fff));
+  V result = b.CreateSelect(odd, b.CreateAdd(half, word(bits, 1)), half);
+  if (!plain) result = b.CreateSelect(b.CreateFCmpUNO(x, x), b.CreateOr(bits, word(bits, 0x400000)), result);
   return b.CreateBitCast(b.CreateAnd(result, word(bits, 0xffff0000)), x->getType());
 }
 

@@ -303,6 +303,24 @@ V Emitter::alive(V from, V to) {
   return b.CreateICmpSLT(llvm::ConstantDataVector::get(context, n), b.CreateVectorSplat(width, few));
 }
 
+Emitter::Rounding Emitter::rounding(Val v) const {
+  const Inst& inst = kernel.values[v];
+  if (!inst.rounds) return Rounding::none;
+  if (info(inst.op).form != Form::exact || inst.op == Op::bitcast) return Rounding::full;
+  for (Val a : inst.args) {
+    const Inst& arg = kernel.values[a];
+    const bool of_type = arg.type == inst.type && (arg.rounds || arg.kind == Kind::load || arg.kind == Kind::constant ||
+                                                   (arg.kind == Kind::compute && arg.op == Op::cast));
+    if (!of_type && !(inst.op == Op::select && arg.type == DType::boolean)) return Rounding::full;
+  }
+  // What picks one of its operands, or an integer next to it, gives a value of their type.
+  switch (inst.op) {
+    case Op::neg: case Op::abs: case Op::sign: case Op::relu: case Op::min: case Op::max: case Op::clamp: case Op::select:
+    case Op::copysign: case Op::ceil: case Op::floor: case Op::trunc: case Op::round_even: return Rounding::none;
+    default: return Rounding::plain;
+  }
+}
+
 V Emitter::compute(Frame& frame, Val v) {
   const Inst& inst = kernel.values[v];
   switch (inst.kind) {
@@ -345,7 +363,8 @@ V Emitter::compute(Frame& frame, Val v) {
     if (fault.empty()) fault = "the CPU back end has no cell for " + std::string(info(inst.op).name) + " on " + std::string(name(inst.type));
     out = llvm::Constant::getNullValue(shaped(register_type(context, inst.type), args[0]->getType()));
   }
-  return inst.rounds ? convert.round(out, inst.type) : out;
+  const Rounding rounds = rounding(v);
+  return rounds == Rounding::none ? out : convert.round(out, inst.type, rounds == Rounding::plain);
 }
 
 }  // namespace fusec::cpu

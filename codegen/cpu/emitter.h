@@ -114,6 +114,8 @@ class Emitter {
   std::vector<Slot> slots;             // in the order of the argument block
 
  private:
+  enum class Rounding : uint8_t { none, plain, full };
+  Rounding rounding(Val v) const;      // what rounding a compute value to its own type takes
   bool divides_by_row(Val v) const;    // a division by a row value that may use its reciprocal
   bool ready(const Frame& frame, Val v) const;
   void settle(Frame& frame, Val v);    // folds known axes and extras into the address
