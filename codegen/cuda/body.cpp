@@ -1,6 +1,7 @@
 #include "codegen/cuda/body.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "codegen/cuda/words.h"
 
@@ -35,6 +36,29 @@ bool Writer::by_reciprocal(Val v) const {
   const Inst& i = inst(v);
   return i.kind == Kind::compute && i.op == Op::div && (i.relax & kReciprocal) && is_float(i.type) && view.level(v) == Level::element &&
          view.level(i.args[1]) == Level::row;
+}
+
+bool Writer::is_bound(Val v) const {
+  const Inst& i = inst(v);
+  const uint64_t magnitude = i.bits & 0x7fffffffu;
+  return i.kind == Kind::constant && compute_type(i.type) == DType::f32 && magnitude != 0 && magnitude <= 0x7f800000u;
+}
+
+bool Writer::lies_inside(Val x, DType type) const {
+  const Inst& i = inst(x);
+  if (i.kind != Kind::compute || i.op != Op::clamp || compute_type(i.type) != DType::f32 || !is_integer(type) || bytes(type) > 2) return false;
+  const Inst &low = inst(i.args[1]), &high = inst(i.args[2]);
+  if (low.kind != Kind::constant || high.kind != Kind::constant) return false;
+  const float from = std::bit_cast<float>(uint32_t(low.bits)), to = std::bit_cast<float>(uint32_t(high.bits));
+  const float span = float(uint32_t(1) << (8 * bytes(type) - (is_signed(type) ? 1 : 0)));
+  return from >= (is_signed(type) ? -span : 0.0f) && to <= span - 1 && from <= to;
+}
+
+bool Writer::is_small(Val v) const {
+  const Inst& i = inst(v);
+  if (i.kind != Kind::compute || i.op != Op::cast || i.type != DType::f32) return false;
+  const DType from = inst(i.args[0]).type;
+  return is_integer(from) && bytes(from) <= 2;
 }
 
 bool Writer::divides_by_one(Val v) const {
@@ -301,9 +325,11 @@ std::string Body::compute(Val v) const {
     return w_.rounds(v) ? round(inst.type, out) : out;
   }
   if (w_.divides_by_one(v)) {
-    out = "over(" + args[0] + ", g" + dec(v) + ", b" + dec(v) + ")";
+    out = w_.is_small(inst.args[0]) ? "over_small(" + args[0] + ", g" + dec(v) + ")"
+                                    : "over(" + args[0] + ", g" + dec(v) + ", b" + dec(v) + ")";
     return w_.rounds(v) ? round(inst.type, out) : out;
   }
+  if (inst.op == Op::cast && w_.lies_inside(inst.args[0], inst.type)) return "cast_inside<" + c_type(inst.type) + ">(" + args[0] + ")";
   if (inst.op == Op::cast) return w_.packed_only[v] ? narrowable(from, args[0]) : cast(from, inst.type, args[0]);
   if (inst.op == Op::bitcast) return bitcast(from, inst.type, args[0]);
   if (info(inst.op).form == Form::formula) {
@@ -319,6 +345,10 @@ std::string Body::compute(Val v) const {
     if (scalars.find("alpha") != scalars.npos) out += ", " + literal(type, float_bits(type, inst.alpha));
     if (scalars.find("beta") != scalars.npos) out += ", " + literal(type, float_bits(type, inst.beta));
     out += ")";
+  } else if ((inst.op == Op::max || inst.op == Op::min) && compute_type(inst.type) == DType::f32 && w_.is_bound(inst.args[1])) {
+    out = (inst.op == Op::max ? "greatest(" : "least(") + args[0] + ", " + args[1] + ")";
+  } else if (inst.op == Op::clamp && compute_type(inst.type) == DType::f32 && w_.is_bound(inst.args[1]) && w_.is_bound(inst.args[2])) {
+    out = "least(greatest(" + args[0] + ", " + args[1] + "), " + args[2] + ")";
   } else {
     out = cell(inst.op, args);
   }

@@ -37,6 +37,12 @@ struct Writer {
   std::vector<char> packed_only;
   /// May this division of an element by a row value be a multiplication by the row's reciprocal? Composites grant it.
   bool by_reciprocal(Val v) const;
+  /// A constant of a float type that is neither zero nor NaN: max and min with it are one instruction with the same bits.
+  bool is_bound(Val v) const;
+  /// Is x clamped to constants inside an integer type of up to 16 bits? Then its conversion need not saturate.
+  bool lies_inside(Val x, DType type) const;
+  /// Does it come from an integer of up to 16 bits?
+  bool is_small(Val v) const;
   /// Is this a division of a lane's vector by one f32? Then the reciprocal is taken once (same bits: `over` in cells.cuh).
   bool divides_by_one(Val v) const;
   /// Members of the space that a linear number walks (see emit.cpp): "t.r" and "t.e".

@@ -34,6 +34,15 @@ template <> struct Cast<f64> { template <class F> static __device__ __forceinlin
 template <> struct Cast<bool> { template <class F> static __device__ __forceinline__ bool from(F x) { return x != (F)0; } };
 template <class T, class F> D T fusec_cast(F x) { return Cast<T>::from(x); }
 
+// Of an x that is known to lie inside T, or is NaN.
+template <class T> D T cast_inside(f32 x) {
+#ifdef FUSEC_SIMT
+  return saturate<T>(x);
+#else
+  return (T)__float2int_rz(x);
+#endif
+}
+
 // To f32 on the way to a narrower float: rounded to odd, so that the rounding that follows is the only one.
 D f32 odd(f64 x) {
   f32 y = (f32)x;

@@ -130,6 +130,12 @@ D f32 over(f32 x, const Divisor& g, bool& bad) {
   return x == 0 ? q0 : q;
 }
 
+// The same for x from an integer of up to 16 bits: 0 or 1 .. 65535, always in range.
+D f32 over_small(f32 x, const Divisor& g) {
+  const f32 q0 = x * g.r, q1 = fmaf(fmaf(-q0, g.d, x), g.r, q0);
+  return fmaf(fmaf(-q1, g.d, x), g.r, q1);
+}
+
 // exp inside composites whose result is f16, bf16 or f8 (kFewerTerms): within 2^-18 of exp, where half a unit of f16 is 2^-12.
 D f32 exp_few(f32 x) {
 #ifdef FUSEC_SIMT

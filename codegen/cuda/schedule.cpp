@@ -405,9 +405,9 @@ void rows(Scene& c) {
   const bool fits = late > 0 && late + s.steps * held <= 24;
   if (fits)
     for (size_t i : early) s.access[i].early = 1;
-  // Rows of a few bytes a lane: several at once, until a lane has 16 bytes in flight.
+  // Rows of a few bytes a lane: several at once, until a lane has 32 bytes in flight and its set-up is shared.
   const int64_t bytes = std::max<int64_t>(1, s.steps * c.loaded);
-  const int64_t R = lanes > 32 ? 1 : pow2_floor(std::clamp<int64_t>(16 / bytes, 1, 8));
+  const int64_t R = lanes > 32 ? 1 : pow2_floor(std::clamp<int64_t>(32 / bytes, 1, 8));
   s.rows_in_flight = uint16_t(rows >= R * (s.threads / lanes) * c.device.multiprocessors ? R : 1);
   const int64_t registers = 26 + s.rows_in_flight * s.steps * held + (fits ? late : 0) + c.V * 3 + arithmetic + int64_t(c.view.accesses.size()) * 2;
   s.min_blocks = blocks_for(s.threads, registers);

@@ -128,6 +128,16 @@ const Case kCases[] = {
        %h = cast %k {to=f16}
        %i = div %h, 7.0
        return %a, %b, %c, %i })", shapes({{1, 1}, {50, 64}, {33, 333}})},
+    {"requantise", R"(graph @g(%q: i8[N,C], %s: f32[C], %x: f32[N,C]) -> (i8[N,C], u8[N,C], f32[N,C]) {
+       %f = cast %q {to=f32}
+       %d = mul %f, %s
+       %t = round_even %d
+       %c = clamp %t, -128.0, 127.0
+       %y = cast %c {to=i8}
+       %v = clamp %x, 0.0, 255.0
+       %u = cast %v {to=u8}
+       %w = max %x, 1.5
+       return %y, %u, %w })", shapes({{1, 1}, {50, 64}, {9, 333}})},
     {"pad", R"(graph @g(%x: f32[N,C]) -> f32[N+3,C+5] {
        %y = pad %x {low=[1,2], high=[2,3], value=1.5}
        return %y })", shapes({{1, 1}, {7, 31}, {33, 59}})},
