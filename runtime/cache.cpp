@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstring>
 
+#include "codegen/generator_id.h"
 #include "runtime/log.h"
 
 namespace fusec {
@@ -20,7 +21,7 @@ size_t Cache::ByPrefix::operator()(const Digest& key) const noexcept {
 }
 
 Digest cache_key(std::initializer_list<std::string_view> parts) {
-  std::string text = "fusec artifact " + std::to_string(kCacheSchema);
+  std::string text = "fusec artifact " + std::to_string(kCacheSchema) + " " + std::string(generator_id());
   for (std::string_view part : parts) {
     text += "\n" + std::to_string(part.size()) + ":";
     text += part;

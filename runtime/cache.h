@@ -18,7 +18,7 @@
 
 namespace fusec {
 
-/// SHA-256 over the schema version and the parts, each with its length: {"a", "bc"} and {"ab", "c"} differ.
+/// SHA-256 over the schema version, the code generator's id and the parts, each with its length: {"a", "bc"} and {"ab", "c"} differ.
 Digest cache_key(std::initializer_list<std::string_view> parts);
 
 struct CacheOptions {

@@ -1,5 +1,6 @@
 // Truncated, damaged, foreign and concurrent entries; a directory that cannot be used; one compilation however many ask.
 
+#include "codegen/generator_id.h"
 #include "runtime/cache.h"
 
 #include <fcntl.h>
@@ -65,6 +66,13 @@ int compilations(Cache& cache, int n) {
   auto got = cache.get(key(n), [&]() -> Result<Artifact> { return ++count, sample(n); });
   EXPECT_TRUE(got && same(**got, sample(n)));
   return count;
+}
+
+TEST(CacheKey, HoldsTheGenerator) {
+  // A build must never take code that another build's generator wrote: the key of the same kernel differs with the sources.
+  EXPECT_EQ(generator_id().size(), 64u);
+  EXPECT_EQ(cache_key({"a", "bc"}), cache_key({"a", "bc"}));
+  EXPECT_NE(cache_key({"a", "bc"}), cache_key({"ab", "c"}));
 }
 
 TEST(CacheKey, KnowsWherePartsEnd) {
