@@ -179,6 +179,33 @@ TEST_F(GpuTest, CaptureWantsAWarmCall) {
   }
 }
 
+TEST_F(GpuTest, TwoDevicesInTurn) {
+  if (cuda_devices() < 2) GTEST_SKIP() << "one GPU";
+  Result<Graph> graph = parse(kAddOne);
+  const Program programs[2] = {*compile(*graph, {.device = "cuda:0", .cache = false}), *compile(*graph, {.device = "cuda:1", .cache = false})};
+  const std::shared_ptr<const Backend> devices[2] = {*backend("cuda:0"), *backend("cuda:1")};
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([&, t] {
+      const int64_t e[] = {5000};
+      for (int round = 0; round < 100; ++round) {
+        const int d = (t + round) % 2;
+        auto x = std::move(*devices[d]->allocate(20000)), y = std::move(*devices[d]->allocate(20000));
+        const Floats data(5000, float(round));
+        Floats got(5000);
+        CUcontext before = nullptr, after = nullptr;
+        gpu->driver->cuCtxGetCurrent_(&before);
+        const bool good = devices[d]->upload(x->data, data.data(), 20000) && programs[d].run({{x->data, e}}, {{y->data, e}}) &&
+                          devices[d]->wait(nullptr) && devices[d]->download(got.data(), y->data, 20000);
+        gpu->driver->cuCtxGetCurrent_(&after);
+        wrong += !good || before != after || got != Floats(5000, float(round) + 1);
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST_F(GpuTest, AForkedChildHearsWhy) {
   const Program p = compiled(kAddOne);
   auto x = upload(iota(10)), y = upload(Floats(10));
