@@ -159,7 +159,11 @@ void measure(Scene& c) {
     const int64_t lane = c.view.wide(v) ? c.V : 1;
     if (inst.kind == Kind::load && inst.varies == all) c.loaded += lane * int64_t(c.size(v));
     if (inst.kind == Kind::store && (inst.varies == all || !c.reduces)) c.stored += lane * int64_t(c.size(v));
-    if (inst.kind == Kind::compute && c.view.level(v) == Level::element) c.heavy += info(inst.op).cost;
+    if (inst.kind != Kind::compute || c.view.level(v) != Level::element) continue;
+    // Liberties of composites (body.cpp): exp in hardware, a division by a row value as a multiplication.
+    const bool few = inst.op == Op::exp && (inst.relax & kFewerTerms);
+    const bool reciprocal = inst.op == Op::div && (inst.relax & kReciprocal) && c.view.level(inst.args[1]) == Level::row;
+    c.heavy += few ? 3 : reciprocal ? 1 : info(inst.op).cost;
   }
 }
 
@@ -324,6 +328,10 @@ bool ring(Scene& c, const std::vector<Val>& cut) {
     row += int64_t(c.size(v));
   }
   if (loads.empty()) return false;
+  // One block a multiprocessor: with much arithmetic a byte, several blocks of rows_shared hide more (group_norm + silu of bf16 took 177
+  // us by the ring, 147 without).
+  const int64_t arithmetic = c.heavy * int64_t(c.V);
+  if (arithmetic > 4 * c.loaded) return false;
   // The smallest cluster that fits twice: larger slices are copied faster (below 16 KiB they fall to 0.6 of the rate).
   const int64_t room = c.device.shared_per_block - 12 * 1024, vectors = c.facts.columns / c.V;
   int64_t cluster = 1;
@@ -334,7 +342,7 @@ bool ring(Scene& c, const std::vector<Val>& cut) {
   s.keep = copies || cluster == 1 ? Keep::shared : Keep::cluster;
   s.cut = copies ? loads : cut;
   s.cluster = uint16_t(cluster);
-  s.threads = s.lanes_per_row = 512;
+  s.threads = s.lanes_per_row = arithmetic > 2 * c.loaded ? 1024 : 512;
   if (copies) s.slots = 2, s.dynamic_rows = true;
   else s.rows_in_flight = uint16_t(pow2_floor(std::clamp<int64_t>(64 / std::max<int64_t>(c.loaded, 4), 1, 4)));
   return true;
