@@ -94,6 +94,16 @@ double scale(const Tensor& t) {
   return most;
 }
 
+std::string short_number(double x);
+
+/// How far that is: in units in the last place where every bit counts; else against the largest output, since next to a zero of a sum
+/// units in the last place say nothing.
+std::string far(const Tensor& want, const Difference& d, bool exact) {
+  if (!is_float(want.dtype)) return "";
+  if (exact) return " (" + std::to_string(d.ulps) + " ulp)";
+  return " (" + short_number(d.most / std::max(scale(want), 1e-30)) + " of the largest)";
+}
+
 std::string short_number(double x) { return number_text(float(x)); }
 
 }  // namespace
@@ -131,7 +141,7 @@ Result<CheckReport> check(const Graph& graph, std::span<const Tensor> inputs, co
     if (diff.differing == 0) report.text += "every bit as the reference";
     else
       report.text += std::to_string(diff.differing) + " of " + std::to_string(w.elements()) + " elements differ, by at most " +
-                     short_number(diff.most) + (is_float(w.dtype) ? " (" + std::to_string(diff.ulps) + " ulp)" : "");
+                     short_number(diff.most) + far(w, diff, exact);
     report.text += exact ? "; expected: every bit" : "; allowed: " + short_number(bound);
     if (diff.wrong) {
       const size_t size = bytes(w.dtype);
