@@ -16,13 +16,6 @@ F erf(F x) {
   return copysign(expm1_small(minus_u), x);
 }
 
-/// The polynomial c of v = a / (a + k). In f64 the many terms need a variable centred in its interval.
-template <class F, size_t n>
-F tail(F v, const Scalar<F> (&c)[n]) {
-  if constexpr (sizeof(Scalar<F>) == 4) return horner(v, c);
-  else return horner(fma(v, 2, -1), c);
-}
-
 /// e^-x² times a tail over x + k; for x < 0 it is 2 - erfc -x. 1 / (x + k) has two roundings, which a Newton step takes
 /// back.
 template <class F>
@@ -32,8 +25,15 @@ F erfc(F x) {
   const F quotient = 1 / (a + K::erfc_center);
   const F missing = fma(quotient, -K::erfc_center, fma(-quotient, a, 1));
   const F s = fma(quotient, missing, quotient);
-  const F part = gauss(a, 1).times_tiny(s * tail(a * s, TermsOf<F>::erfc));
+  const F part = gauss(a, 1).times_tiny(s * horner(fma(a * s, 2, -1), TermsOf<F>::erfc));
   return select(x < 0, fma(part, -K::tiny, 2), part * K::tiny);
+}
+
+/// Φ(-a) e^(a²/2) (a + k) of v = a / (a + k). In f64 the many terms need a variable centred in its interval.
+template <class F>
+F mills(F v) {
+  if constexpr (sizeof(Scalar<F>) == 4) return horner(v, TermsOf<F>::mills);
+  else return horner(fma(v, 2, -1), TermsOf<F>::mills);
 }
 
 template <class F>
@@ -42,7 +42,7 @@ F gelu(F x) {
   const F a = at_most(abs(x), F(K::mills_high));
   const F v = a / (a + K::mills_center);
   // max(x, 0) - a Φ(-a); the select keeps -0
-  return fma(gauss(a, 0.5).times_tiny(v * tail(v, TermsOf<F>::mills)), -K::tiny, select(x < 0, F(-0.0), x));
+  return fma(gauss(a, 0.5).times_tiny(v * mills(v)), -K::tiny, select(x < 0, F(-0.0), x));
 }
 
 }  // namespace fusec::formulas

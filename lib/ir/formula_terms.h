@@ -23,10 +23,10 @@ struct Terms<float> {
   static constexpr float log10[] = {-0x1.bcb7b20000000p-3f, 0x1.287a2c0000000p-3f, -0x1.bcb6720000000p-4f, 0x1.63f7d00000000p-4f, -0x1.28c0460000000p-4f, 0x1.f206020000000p-5f, -0x1.b1070a0000000p-5f, 0x1.f2cbd20000000p-5f, -0x1.cbf81a0000000p-5f};
   /// log(erfc -b) = b + b p(b), -3.95 ≤ b ≤ 0; error 0.0712, unrounded 0.0671 (2^-24)
   static constexpr float erf[] = {0x1.06eba80000000p-3f, -0x1.45f3000000000p-1f, 0x1.a4f8c00000000p-4f, 0x1.39b76c0000000p-6f, -0x1.63e2320000000p-13f, -0x1.b752e60000000p-10f, -0x1.4e39820000000p-11f, -0x1.f2ae960000000p-14f, -0x1.3b22040000000p-17f};
-  /// Φ(-a) e^(a²/2) (a + k) = p(v), 0 ≤ a ≤ 14.5, k = 2.5; error 0.297, unrounded 0.256 (2^-24)
-  static constexpr float mills[] = {0x1.4000000000000p+0f, -0x1.3e4ef20000000p+0f, 0x1.5b593a0000000p-3f, 0x1.2ae9bc0000000p-2f, 0x1.c90e6c0000000p-5f, -0x1.30fb900000000p-3f, 0x1.1736c20000000p-3f, -0x1.3ee5ec0000000p-2f, 0x1.1d35880000000p-2f, -0x1.4596780000000p-4f};
-  /// erfc(a) e^(a²) (a + k) = p(v), v = a / (a + k), 0 ≤ a ≤ 10.25, k = 1.75; error 0.352, unrounded 0.321 (2^-24)
-  static constexpr float erfc[] = {0x1.c000000000000p+0f, -0x1.b4a68c0000000p+0f, 0x1.9614ca0000000p-3f, 0x1.9be9680000000p-2f, 0x1.8a9a760000000p-4f, -0x1.bacce40000000p-3f, 0x1.cc149e0000000p-3f, -0x1.ef7c400000000p-2f, 0x1.a696860000000p-2f, -0x1.d40a360000000p-4f};
+  /// Φ(-a) e^(a²/2) (a + k) = p(v), v = a / (a + k), 0 ≤ a ≤ 14.5, k = 1.75; error 0.431, unrounded 0.407 (2^-24)
+  static constexpr float mills[] = {0x1.c000000000000p-1f, -0x1.6314840000000p-2f, -0x1.d490c80000000p-3f, -0x1.0c8dc60000000p-6f, 0x1.b96fb40000000p-5f, 0x1.70a5e40000000p-4f, -0x1.16224c0000000p-6f, -0x1.1c98c00000000p-5f, 0x1.6397160000000p-3f, -0x1.f5360e0000000p-3f, 0x1.8472f00000000p-4f};
+  /// erfc(a) e^(a²) (a + k) = p(2 v - 1), v = a / (a + k), 0 ≤ a ≤ 10.25, k = 1.5; error 0.266, unrounded 0.232 (2^-24)
+  static constexpr float erfc[] = {0x1.edf4880000000p-1f, -0x1.0404ec0000000p-1f, 0x1.35bffe0000000p-4f, 0x1.8754220000000p-5f, -0x1.0a7c340000000p-7f, -0x1.366b580000000p-7f, -0x1.85c28a0000000p-11f, 0x1.decc8e0000000p-10f, 0x1.8435dc0000000p-11f, -0x1.6651900000000p-13f, -0x1.28aa120000000p-13f};
   /// sin r = r + r z p(z), z = r² ≤ 1.0; error 0.0056, unrounded 0.000995 (2^-24)
   static constexpr float sin[] = {-0x1.5555560000000p-3f, 0x1.11113e0000000p-7f, -0x1.a020020000000p-13f, 0x1.6deb320000000p-19f};
   /// cos r = 1 - z / 2 + z² p(z), z = r² ≤ 1.0; error 0.000419, unrounded 4.11e-5 (2^-24)

@@ -22,6 +22,7 @@ template <class F>
 Angle<F> reduce_turns(F a) {
   using I32 = typename F::template Of<int32_t>;
   using U64 = typename F::template Of<uint64_t>;
+  using I64 = typename F::template Of<int64_t>;
   // 1/(2π) behind 23 zero bits: a = M 2^(e - 23) with 1 ≤ M 2^-23 < 2 reads 96 bits from bit e on.
   constexpr uint64_t w0 = 0x517cc1b727, w1 = 0x220a94fe13abe8fa;
   constexpr uint64_t w2 = 0x9a6ee06db14acc9e, w3 = 0x21c820ff28b1d5ef;
@@ -34,11 +35,12 @@ Angle<F> reduce_turns(F a) {
   const U64 high = (x << shift) | (y >> rest);
   const U64 low = ((y << shift) | (z >> rest)) >> 32;
   const U64 turns = mantissa * high + ((mantissa * low) >> 32);  // of 2^64
-  // The fraction of a quarter turn, times 2^64: 24 bits that convert exactly, and the rest.
-  const U64 fraction = turns << 2;
-  const F most = cast<float>(bitcast<int64_t>(fraction & (~uint64_t{0} << 40)));
-  const F least = cast<float>(bitcast<int64_t>(fraction & ((uint64_t{1} << 40) - 1)));
-  const F r = fma(most, 0x1.921fb6p-64f, fma(most, -0x1.777a5cp-89f, least * 0x1.921fb6p-64f));
+  // The signed fraction of a quarter turn, times 2^63: its upper bits, to nearest, convert exactly; a small rest is
+  // left. (Cut instead of rounded, a small negative fraction would be the difference of two large numbers.)
+  const I64 fraction = bitcast<int64_t>(turns << 2) >> 1;
+  const I64 upper = (fraction + (int64_t{1} << 39)) & (int64_t{-1} << 40);
+  const F most = cast<float>(upper), least = cast<float>(fraction - upper);
+  const F r = fma(most, 0x1.921fb6p-63f, fma(most, -0x1.777a5cp-88f, least * 0x1.921fb6p-63f));
   const auto small = a < 1;
   return {select(small, a, r), F(0), select(small, I32(0), cast<int32_t>((turns + (uint64_t{1} << 61)) >> 62))};
 }

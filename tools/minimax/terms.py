@@ -24,14 +24,14 @@ def scaled_erfc(a):
     return mp.erfc(a) * mp.exp(a * a)
 
 
-def tail_row(name, what, f, top, k, single):
-    """f(a) (a + k) as a polynomial of v = a / (a + k), in f64 of 2 v - 1"""
+def tail_row(name, what, f, top, k, terms, centred):
+    """f(a) (a + k) as a polynomial of v = a / (a + k), or of 2 v - 1"""
     top, k = mp.mpf(top), mp.mpf(k)
-    a = (lambda v: k * v / (1 - v)) if single else (lambda t: k * (1 + t) / (1 - t))
-    variable = "v" if single else "2 v - 1"
+    a = (lambda t: k * (1 + t) / (1 - t)) if centred else (lambda v: k * v / (1 - v))
+    variable = "2 v - 1" if centred else "v"
     meaning = f"{what} (a + k) = p({variable}), v = a / (a + k), 0 ≤ a ≤ {mp.nstr(top, 4)}, k = {mp.nstr(k, 3)}"
-    interval = (0, top / (top + k)) if single else (-1, (top - k) / (top + k))
-    return name, meaning, 10 if single else 23, interval, lambda v: f(a(v)) * (a(v) + k), lambda v: 1 / f(a(v)) / (a(v) + k)
+    interval = (-1, (top - k) / (top + k)) if centred else (0, top / (top + k))
+    return name, meaning, terms, interval, lambda v: f(a(v)) * (a(v) + k), lambda v: 1 / f(a(v)) / (a(v) + k)
 
 
 def rows(T):
@@ -59,8 +59,8 @@ def rows(T):
                lambda f, L=1 / mp.log(base): f**2 / mp.log1p(f) / L)
     yield ("erf", f"log(erfc -b) = b + b p(b), -{end} ≤ b ≤ 0", pick(9, 24), (-end, 0),
            lambda b: mp.log(mp.erfc(-b)) / b - 1, lambda b: b * mp.erfc(-b) / mp.erf(-b))
-    yield tail_row("mills", "Φ(-a) e^(a²/2)", mills, pick(14.5, 39), pick(2.5, 4), single)
-    yield tail_row("erfc", "erfc(a) e^(a²)", scaled_erfc, pick(10.25, 27.5), pick(1.75, 3), single)
+    yield tail_row("mills", "Φ(-a) e^(a²/2)", mills, pick(14.5, 39), pick(1.75, 4), pick(11, 23), not single)
+    yield tail_row("erfc", "erfc(a) e^(a²)", scaled_erfc, pick(10.25, 27.5), pick(1.5, 3), pick(11, 24), True)
     yield ("sin", f"sin r = r + r z p(z), z = r² ≤ {mp.nstr(angle, 3)}", pick(4, 6), (0, angle),
            lambda z: (mp.sin(root(z)) / root(z) - 1) / z, lambda z: z * root(z) / mp.sin(root(z)))
     yield ("cos", f"cos r = 1 - z / 2 + z² p(z), z = r² ≤ {mp.nstr(angle, 3)}", pick(4, 6), (0, angle),
