@@ -16,15 +16,21 @@ std::string var(Val v) { return "v" + dec(v); }
 Writer::Writer(const View& v, const Schedule& s) : view(v), schedule(s), args(s.wide_index) {
   const Kernel& k = view.kernel;
   packed_only.assign(k.values.size(), 1);
+  as_float.assign(k.values.size(), 1);
   for (const Inst& inst : k.values) {
     const bool store = inst.kind == Kind::store;
     each_operand(inst, [&](Val x) {
       if (!store || x != inst.args[0] || k.operands[inst.operand].type != k.values[x].type) packed_only[x] = 0;
+      if (inst.kind != Kind::compute || inst.op != Op::cast || inst.type != DType::f32) as_float[x] = 0;
     });
   }
   for (const Reduction& r : k.reductions)
-    for (Val x : r.inputs) packed_only[x] = 0;
-  for (Val x = 0; x < k.values.size(); ++x) packed_only[x] = packed_only[x] && is_narrow(k.values[x].type);
+    for (Val x : r.inputs) packed_only[x] = as_float[x] = 0;
+  for (Val x = 0; x < k.values.size(); ++x) {
+    const Inst& inst = k.values[x];
+    packed_only[x] = packed_only[x] && is_narrow(inst.type);
+    as_float[x] = as_float[x] && inst.kind == Kind::load && (inst.type == DType::u8 || inst.type == DType::i8) && k.operands[inst.operand].type == inst.type;
+  }
 }
 
 std::string Writer::index(unsigned axis) {
@@ -329,6 +335,7 @@ std::string Body::compute(Val v) const {
                                     : "over(" + args[0] + ", g" + dec(v) + ", b" + dec(v) + ")";
     return w_.rounds(v) ? round(inst.type, out) : out;
   }
+  if (inst.op == Op::cast && w_.as_float[inst.args[0]]) return args[0];
   if (inst.op == Op::cast && w_.lies_inside(inst.args[0], inst.type)) return "cast_inside<" + c_type(inst.type) + ">(" + args[0] + ")";
   if (inst.op == Op::cast) return w_.packed_only[v] ? narrowable(from, args[0]) : cast(from, inst.type, args[0]);
   if (inst.op == Op::bitcast) return bitcast(from, inst.type, args[0]);
@@ -368,12 +375,12 @@ void Body::define(Val v, const std::string& expression) {
 
 void Body::value(Val v) {
   const Inst& inst = w_.inst(v);
-  const std::string type = c_type(compute_type(inst.type));
+  const std::string type = w_.as_float[v] ? "f32" : c_type(compute_type(inst.type));
   const bool wide = w_.view.wide(v);
   const std::string count = wide ? dec(w_.V) : "1";
   // A cast that changes nothing is another name.
   if (inst.kind == Kind::compute && inst.op == Op::cast && !words_.count(v) && wide == w_.view.wide(inst.args[0]) &&
-      w_.inst(inst.args[0]).kind != Kind::constant && (w_.packed_only[v] ? narrowable(w_.inst(inst.args[0]).type, "x") : cast(w_.inst(inst.args[0]).type, inst.type, "x")) == "x") {
+      w_.inst(inst.args[0]).kind != Kind::constant && (w_.as_float[inst.args[0]] ? std::string("x") : w_.packed_only[v] ? narrowable(w_.inst(inst.args[0]).type, "x") : cast(w_.inst(inst.args[0]).type, inst.type, "x")) == "x") {
     const auto it = have_.find(inst.args[0]);
     have_[v] = it == have_.end() ? var(inst.args[0]) : it->second;
     return;
@@ -403,7 +410,7 @@ void Body::value(Val v) {
     }
     const std::string array = wide ? var(v) : "u" + dec(v);
     if (!wide) line(type + " " + array + "[1];");
-    line(unpack(storage, words, array));
+    line(w_.as_float[v] ? "unpack_float_" + std::string(name(inst.type)) + "(" + words + ", " + array + ");" : unpack(storage, words, array));
     if (!wide) line("const " + type + " " + var(v) + " = " + array + "[0];");
     have_[v] = var(v);
     return;

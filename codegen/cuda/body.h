@@ -35,6 +35,8 @@ struct Writer {
   /// Must the register be rounded to the value's narrow type? Not when only stores of that type read it: packing rounds.
   bool rounds(Val v) const { return inst(v).rounds && !packed_only[v]; }
   std::vector<char> packed_only;
+  /// Loads of bytes that only casts to f32 read: they are unpacked to f32.
+  std::vector<char> as_float;
   /// May this division of an element by a row value be a multiplication by the row's reciprocal? Composites grant it.
   bool by_reciprocal(Val v) const;
   /// A constant of a float type that is neither zero nor NaN: max and min with it are one instruction with the same bits.

@@ -22,14 +22,7 @@ template <class T> struct Cast {
   }
   static __device__ __forceinline__ T from(f64 x) { return saturate<T>(x); }
 };
-// Integers of up to 16 bits become the low bits of 2^23 plus themselves: conversions run at an eighth of the rate of additions.
-template <> struct Cast<f32> {
-  template <class F> static __device__ __forceinline__ f32 from(F x) { return (f32)x; }
-  static __device__ __forceinline__ f32 from(u8 x) { return bits<f32>(0x4b000000u | x) - 8388608.0f; }
-  static __device__ __forceinline__ f32 from(u16 x) { return bits<f32>(0x4b000000u | x) - 8388608.0f; }
-  static __device__ __forceinline__ f32 from(i8 x) { return bits<f32>(0x4b000000u | ((u32)(u8)x ^ 0x80u)) - 8388736.0f; }
-  static __device__ __forceinline__ f32 from(i16 x) { return bits<f32>(0x4b000000u | ((u32)(u16)x ^ 0x8000u)) - 8421376.0f; }
-};
+template <> struct Cast<f32> { template <class F> static __device__ __forceinline__ f32 from(F x) { return (f32)x; } };
 template <> struct Cast<f64> { template <class F> static __device__ __forceinline__ f64 from(F x) { return (f64)x; } };
 template <> struct Cast<bool> { template <class F> static __device__ __forceinline__ bool from(F x) { return x != (F)0; } };
 template <class T, class F> D T fusec_cast(F x) { return Cast<T>::from(x); }

@@ -80,6 +80,7 @@ template <class T> D T fusec_shr(T x, T y) {
   D F fusec_sign(F x) { return x != x ? x : (F)((x > 0) - (x < 0)); }                                            \
   D F fusec_ceil(F x) { return ceil##s(x); }                                                                     \
   D F fusec_floor(F x) { return floor##s(x); }                                                                   \
+  D F fusec_round_even(F x) { return rint##s(x); }                                                               \
   D F fusec_trunc(F x) { return trunc##s(x); }                                                                   \
   D F fusec_sqrt(F x) { return sqrt##s(x); }                                                                     \
   D F fusec_fma(F x, F y, F z) { return fma##s(x, y, z); }                                                       \
@@ -106,13 +107,6 @@ template <class T> D T fusec_shr(T x, T y) {
   }
 FUSEC_FLOAT(f32, f, 0x80000000u, u32)
 FUSEC_FLOAT(f64, , 0x8000000000000000ull, u64)
-// Below 2^23 an addition rounds; the rounding instruction runs at an eighth of its rate.
-D f32 fusec_round_even(f32 x) {
-  const f32 a = fusec_abs(x);
-  return fusec_copysign(a < 8388608.0f ? (a + 8388608.0f) - 8388608.0f : a, x);
-}
-D f64 fusec_round_even(f64 x) { return rint(x); }
-
 // Division of a vector by one number: its reciprocal once, then two corrections by fma, which round as the division does where no
 // step under- or overflows (Cornea, Harrison & Tang, "Scientific Computing on Itanium", theorem of Markstein).
 struct Divisor {

@@ -126,7 +126,7 @@ std::string Emitter::row_members() {
   for (Val v : row_values_)
     for (const char* name : {" v", " q"})
       if (*(name + 1) == 'v' || w_.reciprocals.count(v))
-        out += "    " + c_type(compute_type(k_.values[v].type)) + name + n(v) + (view_.wide(v) ? "[" + n(w_.V) + "]" : "") + ";\n";
+        out += "    " + (w_.as_float[v] ? "f32" : c_type(compute_type(k_.values[v].type))) + name + n(v) + (view_.wide(v) ? "[" + n(w_.V) + "]" : "") + ";\n";
   return out;
 }
 
