@@ -1,4 +1,5 @@
-// Loads, stores and index values: addresses grow from the outermost level inwards, so that the innermost loop adds one index.
+// Loads, stores and index values: addresses grow from the outermost level inwards, so that the innermost loop adds one
+// index.
 #include "codegen/cpu/emitter.h"
 
 namespace fusec::cpu {
@@ -41,7 +42,8 @@ V Emitter::address(Frame& frame, Val v) {
   settle(frame, v);
   V element = frame.index[vector_axis];
   if (joint > 1) element = b.CreateAdd(b.CreateMul(element, i64(joint)), i64(static_cast<int64_t>(frame.unit) * width));
-  return b.CreateGEP(memory_type(context, kernel.operands[kernel.values[v].operand].type), frame.address[v].at, element);
+  return b.CreateGEP(memory_type(context, kernel.operands[kernel.values[v].operand].type), frame.address[v].at,
+                     element);
 }
 
 V Emitter::pointers(Frame& frame, Val v) {
@@ -51,12 +53,14 @@ V Emitter::pointers(Frame& frame, Val v) {
   for (size_t axis = 0; axis < kernel.axes.size(); ++axis) {
     bool moves = false;
     for (const Linear& at : inst.map.at) moves |= !at.factor[axis].is(0);
-    if (moves && (vector_bit >> axis & 1)) elements = b.CreateAdd(elements, b.CreateMul(lane_index(frame, axis), splat(step(v, axis))));
+    if (moves && (vector_bit >> axis & 1))
+      elements = b.CreateAdd(elements, b.CreateMul(lane_index(frame, axis), splat(step(v, axis))));
   }
   for (size_t e = 0; e < inst.map.extra.size(); ++e)
     if (inst.map.extra[e] != kNoVal && is_vector(inst.map.extra[e]))
-      elements = b.CreateAdd(elements, b.CreateMul(frame.value[inst.map.extra[e]],
-                                                   splat(slot({Slot::stride, 8, ordinal_[v], static_cast<uint32_t>(e), {}}))));
+      elements =
+          b.CreateAdd(elements, b.CreateMul(frame.value[inst.map.extra[e]],
+                                            splat(slot({Slot::stride, 8, ordinal_[v], static_cast<uint32_t>(e), {}}))));
   return b.CreateGEP(memory_type(context, kernel.operands[inst.operand].type), frame.address[v].at, elements);
 }
 
@@ -150,13 +154,14 @@ void Emitter::store(Frame& frame, Val v) {
     b.CreateMaskedStore(bits, at, align, mask);
   } else if (around) {
     auto* out = b.CreateAlignedStore(bits, at, llvm::Align(bytes(type) * width));
-    out->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(b.getInt32(1))));
+    out->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                     llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(b.getInt32(1))));
   } else {
     b.CreateAlignedStore(bits, at, align);
   }
 }
 
-// --- tiles: `width` rows along another axis, turned in registers ---------------------------------------------------------------
+// --- tiles: `width` rows along another axis, turned in registers -----------------------------------------------------
 
 std::vector<V> Emitter::tile_rows(Frame& first, Val v) {
   settle(first, v);
@@ -203,7 +208,7 @@ void Emitter::store_tile(std::span<Frame> frames, Val v) {
   for (unsigned r = 0; r < width; ++r) b.CreateAlignedStore(rows[r], at[r], llvm::Align(bytes(type)));
 }
 
-// --- combs: `comb` whole vectors hold `width` indices of the vector axis, each with all indices of the short axis ----------------
+// --- combs: `comb` whole vectors hold `width` indices of the vector axis, each with all indices of the short axis ----
 
 V Emitter::comb_mask(const Frame& frame, size_t k) {
   if (!frame.left) return nullptr;
@@ -234,7 +239,9 @@ void Emitter::load_comb(std::span<Frame> frames, size_t lanes, Val v) {
         for (unsigned l = 0; l < width; ++l) {
           const size_t at = l * teeth + c;
           const int own = static_cast<int>(at % width);
-          pick.push_back(k == 0 ? (at / width == 0 ? own : -1) : at / width == k ? static_cast<int>(width) + own : static_cast<int>(l));
+          pick.push_back(k == 0            ? (at / width == 0 ? own : -1)
+                         : at / width == k ? static_cast<int>(width) + own
+                                           : static_cast<int>(l));
         }
         tooth = b.CreateShuffleVector(tooth, whole[k], pick);
       }
@@ -260,7 +267,9 @@ void Emitter::store_comb(std::span<Frame> frames, size_t lanes, Val v) {
         for (unsigned l = 0; l < width; ++l) {
           const size_t at = k * width + l;
           const int own = static_cast<int>(at / teeth);
-          pick.push_back(c == 0 ? (at % teeth == 0 ? own : -1) : at % teeth == c ? static_cast<int>(width) + own : static_cast<int>(l));
+          pick.push_back(c == 0            ? (at % teeth == 0 ? own : -1)
+                         : at % teeth == c ? static_cast<int>(width) + own
+                                           : static_cast<int>(l));
         }
         whole = b.CreateShuffleVector(whole, tooth[c], pick);
       }

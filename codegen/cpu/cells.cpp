@@ -20,7 +20,8 @@ llvm::Type* memory_type(llvm::LLVMContext& context, DType type) {
 }
 
 llvm::Type* shaped(llvm::Type* scalar, llvm::Type* like) {
-  if (auto* v = llvm::dyn_cast<llvm::FixedVectorType>(like)) return llvm::FixedVectorType::get(scalar, v->getNumElements());
+  if (auto* v = llvm::dyn_cast<llvm::FixedVectorType>(like))
+    return llvm::FixedVectorType::get(scalar, v->getNumElements());
   return scalar;
 }
 
@@ -28,7 +29,8 @@ using V = llvm::Value*;
 
 V Cells::number(llvm::Type* shape, double value) {
   if (is_real()) return llvm::ConstantFP::get(shape, value);
-  return llvm::ConstantInt::get(shape, llvm::APInt(64, static_cast<uint64_t>(static_cast<int64_t>(value)), true).sextOrTrunc(shape->getScalarSizeInBits()));
+  return llvm::ConstantInt::get(shape, llvm::APInt(64, static_cast<uint64_t>(static_cast<int64_t>(value)), true)
+                                           .sextOrTrunc(shape->getScalarSizeInBits()));
 }
 
 V Cells::unary(llvm::Intrinsic::ID id, V x) { return b.CreateUnaryIntrinsic(id, x); }
@@ -41,9 +43,11 @@ V Cells::abs(V x) {
 }
 V Cells::sign(V x) {
   V zero = number(x, 0), one = number(x, 1);
-  if (type == DType::boolean || (!is_real() && !is_signed(type))) return b.CreateSelect(b.CreateIsNotNull(x), one, zero);
+  if (type == DType::boolean || (!is_real() && !is_signed(type)))
+    return b.CreateSelect(b.CreateIsNotNull(x), one, zero);
   V minus = number(x, -1);
-  if (!is_real()) return b.CreateSelect(b.CreateICmpSGT(x, zero), one, b.CreateSelect(b.CreateICmpSLT(x, zero), minus, zero));
+  if (!is_real())
+    return b.CreateSelect(b.CreateICmpSGT(x, zero), one, b.CreateSelect(b.CreateICmpSLT(x, zero), minus, zero));
   V rest = b.CreateSelect(b.CreateFCmpOEQ(x, zero), zero, x);  // a NaN stays
   return b.CreateSelect(b.CreateFCmpOGT(x, zero), one, b.CreateSelect(b.CreateFCmpOLT(x, zero), minus, rest));
 }
@@ -82,8 +86,9 @@ V Cells::quotient(V x, V y) {
   if (bytes(type) <= 4 && x->getType()->isVectorTy()) {
     // The truncated double quotient of 32-bit integers is exact, and doubles divide as vectors.
     llvm::Type* real = shaped(b.getDoubleTy(), x->getType());
-    q = is_signed(type) ? b.CreateFPToSI(b.CreateFDiv(b.CreateSIToFP(x, real), b.CreateSIToFP(divisor, real)), x->getType())
-                        : b.CreateFPToUI(b.CreateFDiv(b.CreateUIToFP(x, real), b.CreateUIToFP(divisor, real)), x->getType());
+    q = is_signed(type)
+            ? b.CreateFPToSI(b.CreateFDiv(b.CreateSIToFP(x, real), b.CreateSIToFP(divisor, real)), x->getType())
+            : b.CreateFPToUI(b.CreateFDiv(b.CreateUIToFP(x, real), b.CreateUIToFP(divisor, real)), x->getType());
   } else {
     q = is_signed(type) ? b.CreateSDiv(x, divisor) : b.CreateUDiv(x, divisor);
   }
@@ -154,7 +159,8 @@ V Cells::bit_or(V x, V y) { return b.CreateOr(x, y); }
 V Cells::bit_xor(V x, V y) { return b.CreateXor(x, y); }
 
 V Cells::shl(V x, V y) {
-  V inside = b.CreateICmpULT(y, number(x, static_cast<double>(bytes(type) * 8)));  // a negative count is a large unsigned one
+  V inside =
+      b.CreateICmpULT(y, number(x, static_cast<double>(bytes(type) * 8)));  // a negative count is a large unsigned one
   V shifted = b.CreateShl(x, b.CreateSelect(inside, y, number(x, 0)));
   return b.CreateSelect(inside, shifted, number(x, 0));
 }
@@ -217,7 +223,9 @@ llvm::Value* expand_formula(Builder& b, Op op, DType type, llvm::ArrayRef<V> arg
     const Step& step = f->steps[i];
     if (step.kind == Step::parameter) {
       if (step.bits < f->operands) value[i] = args[step.bits];
-      else value[i] = llvm::ConstantFP::get(shaped(register_type(b.getContext(), type), like), scalars[step.bits - f->operands]);
+      else
+        value[i] =
+            llvm::ConstantFP::get(shaped(register_type(b.getContext(), type), like), scalars[step.bits - f->operands]);
     } else if (step.kind == Step::constant) {
       value[i] = match(b, constant_bits(b, step.type, step.bits), like);
     } else {

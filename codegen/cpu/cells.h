@@ -77,7 +77,8 @@ struct Cells {
 /// The cell of an exact primitive other than cast and bitcast; nullptr for any other op.
 llvm::Value* cell(Op op, Cells e, llvm::Value* x, llvm::Value* y, llvm::Value* z);
 /// A formula over `args` (operands of compute type `type`) and its scalars.
-llvm::Value* expand_formula(Builder& b, Op op, DType type, llvm::ArrayRef<llvm::Value*> args, double alpha, double beta);
+llvm::Value* expand_formula(Builder& b, Op op, DType type, llvm::ArrayRef<llvm::Value*> args, double alpha,
+                            double beta);
 
 /// Storage and conversion. `native_half`: the target converts f16 in hardware.
 struct Convert {
@@ -85,11 +86,13 @@ struct Convert {
   bool native_half;
 
   using V = llvm::Value*;
-  /// Memory bits to a register value, and back with one rounding. `exact`: x is known to be a value of the type already.
+  /// Memory bits to a register value, and back with one rounding. `exact`: x is known to be a value of the type
+  /// already.
   V load(V bits, DType type);
   V store(V x, DType type, bool exact = false);
-  /// Rounds a register value of f32 to the narrow type, staying in the register. `plain`: x comes from arithmetic on values of the
-  /// type, so a NaN in it is the default one or one of theirs, whose low bits are zero and survive rounding up.
+  /// Rounds a register value of f32 to the narrow type, staying in the register. `plain`: x comes from arithmetic on
+  /// values of the type, so a NaN in it is the default one or one of theirs, whose low bits are zero and survive
+  /// rounding up.
   V round(V x, DType type, bool plain = false);
   /// The `cast` op, register to register.
   V cast(V x, DType from, DType to);

@@ -1,5 +1,5 @@
-// Storage formats and casts as vector code. f16 uses the processor's conversions where it has them; bf16 and f8 are integer
-// arithmetic, since the instructions for them flush denormals (AVX512-BF16) or need a runtime library.
+// Storage formats and casts as vector code. f16 uses the processor's conversions where it has them; bf16 and f8 are
+// integer arithmetic, since the instructions for them flush denormals (AVX512-BF16) or need a runtime library.
 #include <bit>
 
 #include "codegen/cpu/cells.h"
@@ -38,7 +38,8 @@ V Convert::narrow(V x, int exponent_bits, int mantissa_bits, bool infinity) {
   V sign = b.CreateShl(b.CreateLShr(bits, word(bits, 31)), word(bits, exponent_bits + mantissa_bits));
   // Normal results: add half a unit less one, plus the last bit that stays; a carry moves into the exponent by itself.
   V odd = b.CreateAnd(b.CreateLShr(magnitude, word(bits, drop)), word(bits, 1));
-  V rounded = b.CreateLShr(b.CreateAdd(b.CreateAdd(magnitude, word(bits, (1u << (drop - 1)) - 1)), odd), word(bits, drop));
+  V rounded =
+      b.CreateLShr(b.CreateAdd(b.CreateAdd(magnitude, word(bits, (1u << (drop - 1)) - 1)), odd), word(bits, drop));
   V result = b.CreateSub(rounded, word(bits, (127 - bias) << mantissa_bits));
   if (exponent_bits < 8) {
     // Subnormal results: adding 2^k, whose last place is the format's smallest step, rounds in the adder.
@@ -65,7 +66,8 @@ V Convert::widen(V bits, int exponent_bits, int mantissa_bits, bool infinity) {
   V w = b.CreateZExt(bits, i32_like(b, bits));
   V magnitude = b.CreateAnd(w, word(w, mask));
   V sign = b.CreateShl(b.CreateLShr(w, word(w, exponent_bits + mantissa_bits)), word(w, 31));
-  // The bits in place, as a float, are the value times 2^(bias-127): one exact product sets exponent and subnormals right.
+  // The bits in place, as a float, are the value times 2^(bias-127): one exact product sets exponent and subnormals
+  // right.
   llvm::Type* real = f32_like(b, bits);
   V placed = b.CreateBitCast(b.CreateShl(magnitude, word(w, drop)), real);
   const float scale = std::bit_cast<float>((127 + 127 - bias) << 23);
@@ -123,7 +125,8 @@ V Convert::round_to_odd(V x) {
   llvm::Type* single = f32_like(b, x);
   V near = b.CreateFPTrunc(x, single);
   V back = b.CreateFPExt(near, x->getType());
-  V away = b.CreateFCmpOGT(b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back), b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x));
+  V away = b.CreateFCmpOGT(b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
+                           b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x));
   V bits = b.CreateBitCast(near, i32_like(b, x));
   V down = b.CreateSub(bits, b.CreateZExt(away, bits->getType()));  // towards zero
   V odd = b.CreateOr(down, word(bits, 1));
@@ -139,7 +142,8 @@ V Convert::cast(V x, DType from, DType to) {
   if (!is_float(from) && !is_float(to))
     return from != DType::boolean && is_signed(from) ? b.CreateSExtOrTrunc(x, target) : b.CreateZExtOrTrunc(x, target);
   if (is_float(from) && !is_float(to))
-    return b.CreateIntrinsic(is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat, {target, x->getType()}, {x});
+    return b.CreateIntrinsic(is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+                             {target, x->getType()}, {x});
   if (!is_float(from)) {
     const bool sign = from != DType::boolean && is_signed(from);
     if (to != DType::bf16 || bytes(from) < 4) {

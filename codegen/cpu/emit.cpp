@@ -5,9 +5,10 @@
 //     reduced vector axis: row(frame)                                                    (cpu_rows)
 //   row: for each sweep: states = zero; for reduced axes …: fold, store; finish; then the stores of row values.
 //
-// With a kept vector axis a row has one reduction state a lane, and `side` groups of lanes side by side; with a reduced one it has
-// `side` vector states that are merged in a fixed tree at the end. A tail is one masked iteration. Without reductions a sweep is
-// straight code. A split reduction stores its states instead of finishing; the second entry merges the parts of a row in order.
+// With a kept vector axis a row has one reduction state a lane, and `side` groups of lanes side by side; with a reduced
+// one it has `side` vector states that are merged in a fixed tree at the end. A tail is one masked iteration. Without
+// reductions a sweep is straight code. A split reduction stores its states instead of finishing; the second entry
+// merges the parts of a row in order.
 #include "codegen/cpu/emit.h"
 
 #if defined(__x86_64__)
@@ -47,7 +48,8 @@ Skeleton::Skeleton(Emitter& e) : e_(e), b_(e.b), at_(items(e.kernel, e.schedule)
   rows_ = !k.axes.empty() && k.axes[e.vector_axis].reduced;
   for (const Sweep& sweep : k.sweeps) {
     std::vector<Val> roots = sweep.stores;
-    for (uint16_t r : sweep.reductions) roots.insert(roots.end(), k.reductions[r].inputs.begin(), k.reductions[r].inputs.end());
+    for (uint16_t r : sweep.reductions)
+      roots.insert(roots.end(), k.reductions[r].inputs.begin(), k.reductions[r].inputs.end());
     sweep_lists_.push_back(e.needed(roots));
   }
   row_list_ = e.needed(k.row_stores);
@@ -105,7 +107,8 @@ void Skeleton::item(Frame& frame, V chunk_number) {
   at_.tiled ? tiles(frame) : chunk(frame);
 }
 
-/// Items that differ in the last outer axis only follow one another: the others are placed, and their values computed, once a run.
+/// Items that differ in the last outer axis only follow one another: the others are placed, and their values computed,
+/// once a run.
 void Skeleton::runs(Frame& root, V begin, V end) {
   const size_t axis = at_.outer.back();
   V count = e_.extent(axis);
@@ -153,7 +156,8 @@ void Skeleton::main(const std::string& name) {
       if (at_.split) {
         const int64_t block = e_.schedule.block[at_.split_axis];
         part_from_ = b_.CreateMul(part, e_.i64(block));
-        part_to_ = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(part_from_, e_.i64(block)), e_.extent(at_.split_axis));
+        part_to_ = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(part_from_, e_.i64(block)),
+                                            e_.extent(at_.split_axis));
       }
       item(frame, chunk_number);
     });
@@ -168,7 +172,8 @@ void Skeleton::main(const std::string& name) {
   e_.end();
 }
 
-Emitted emit(llvm::LLVMContext& context, const Kernel& kernel, const Schedule& schedule, const Device& device, const std::string& entry) {
+Emitted emit(llvm::LLVMContext& context, const Kernel& kernel, const Schedule& schedule, const Device& device,
+             const std::string& entry) {
   Emitted out;
   out.module = std::make_unique<llvm::Module>("fusec", context);
   Emitter emitter(kernel, schedule, device, *out.module);

@@ -9,10 +9,17 @@ namespace fusec::cpu {
 using V = llvm::Value*;
 
 Emitter::Emitter(const Kernel& k, const Schedule& s, const Device& device, llvm::Module& m)
-    : kernel(k), schedule(s), module(m), context(m.getContext()), b(context), vector_axis(s.vector_axis),
+    : kernel(k),
+      schedule(s),
+      module(m),
+      context(m.getContext()),
+      b(context),
+      vector_axis(s.vector_axis),
       vector_bit(k.axes.empty() ? 0 : AxisSet(1u << s.vector_axis)),
-      width(k.axes.empty() ? 1 : std::max<unsigned>(1, s.lane[s.vector_axis])), side(std::max<unsigned>(1, s.steps)) {
-  native_half_ = device.features.find("+f16c") != std::string::npos || device.features.find("+fullfp16") != std::string::npos ||
+      width(k.axes.empty() ? 1 : std::max<unsigned>(1, s.lane[s.vector_axis])),
+      side(std::max<unsigned>(1, s.steps)) {
+  native_half_ = device.features.find("+f16c") != std::string::npos ||
+                 device.features.find("+fullfp16") != std::string::npos ||
                  device.features.find("+avx512fp16") != std::string::npos;
   ordinal_.assign(kernel.values.size(), ~0u);
   if (s.skeleton == Template::cpu_tile)
@@ -36,7 +43,7 @@ Emitter::Emitter(const Kernel& k, const Schedule& s, const Device& device, llvm:
     if (kernel.values[v].kind == Kind::load || kernel.values[v].kind == Kind::store) ordinal_[v] = accesses++;
 }
 
-// --- functions and control flow -----------------------------------------------------------------------------------------------
+// --- functions and control flow --------------------------------------------------------------------------------------
 
 std::pair<V, V> Emitter::begin(const std::string& name) {
   llvm::Type* word = b.getInt64Ty();
@@ -64,7 +71,8 @@ void Emitter::loop(V from, V to, V step, Body body) {
   if (auto* lo = llvm::dyn_cast<llvm::ConstantInt>(from))
     if (auto* hi = llvm::dyn_cast<llvm::ConstantInt>(to)) {
       if (lo->getSExtValue() >= hi->getSExtValue()) return;
-      if (auto* by = llvm::dyn_cast<llvm::ConstantInt>(step); by && lo->getSExtValue() + by->getSExtValue() >= hi->getSExtValue())
+      if (auto* by = llvm::dyn_cast<llvm::ConstantInt>(step);
+          by && lo->getSExtValue() + by->getSExtValue() >= hi->getSExtValue())
         return body(from);
     }
   walk(from, to, [&](V i) {
@@ -111,7 +119,7 @@ V Emitter::variable(llvm::Type* type, const char* name) {
   return at.CreateAlloca(type, nullptr, name);
 }
 
-// --- call arguments -----------------------------------------------------------------------------------------------------------
+// --- call arguments --------------------------------------------------------------------------------------------------
 
 V Emitter::slot(Slot want) {
   want.bytes = 8;
@@ -155,7 +163,7 @@ V Emitter::step(Val v, size_t axis) {
   return slot({Slot::step, 8, ordinal_[v], static_cast<uint32_t>(axis), {}});
 }
 
-// --- values -------------------------------------------------------------------------------------------------------------------
+// --- values ----------------------------------------------------------------------------------------------------------
 
 Frame Emitter::root() {
   Frame f;
@@ -265,8 +273,8 @@ V Emitter::wide(Frame& frame, Val v) {
 
 bool Emitter::divides_by_row(Val v) const {
   const Inst& inst = kernel.values[v];
-  return inst.kind == Kind::compute && inst.op == Op::div && (inst.relax & kReciprocal) && is_float(inst.type) && is_vector(v) &&
-         !is_vector(inst.args[1]);
+  return inst.kind == Kind::compute && inst.op == Op::div && (inst.relax & kReciprocal) && is_float(inst.type) &&
+         is_vector(v) && !is_vector(inst.args[1]);
 }
 
 V Emitter::inverse(Frame& frame, Val v) {
@@ -315,8 +323,19 @@ Emitter::Rounding Emitter::rounding(Val v) const {
   }
   // What picks one of its operands, or an integer next to it, gives a value of their type.
   switch (inst.op) {
-    case Op::neg: case Op::abs: case Op::sign: case Op::relu: case Op::min: case Op::max: case Op::clamp: case Op::select:
-    case Op::copysign: case Op::ceil: case Op::floor: case Op::trunc: case Op::round_even: return Rounding::none;
+    case Op::neg:
+    case Op::abs:
+    case Op::sign:
+    case Op::relu:
+    case Op::min:
+    case Op::max:
+    case Op::clamp:
+    case Op::select:
+    case Op::copysign:
+    case Op::ceil:
+    case Op::floor:
+    case Op::trunc:
+    case Op::round_even: return Rounding::none;
     default: return Rounding::plain;
   }
 }
@@ -346,7 +365,8 @@ V Emitter::compute(Frame& frame, Val v) {
   if (inst.op == Op::cast) return convert.cast(args[0], from, inst.type);
   V out;
   if (divides_by_row(v)) {
-    // x * (1 / y), corrected by its remainder: the rounded quotient wherever nothing leaves the normal range, a fifth of its cost.
+    // x * (1 / y), corrected by its remainder: the rounded quotient wherever nothing leaves the normal range, a fifth
+    // of its cost.
     Cells c{b, compute_type(from)};
     V r = inverse(frame, inst.args[1]), q = c.mul(args[0], r);
     out = c.fma(c.fma(c.neg(q), args[1], args[0]), r, q);
@@ -360,7 +380,9 @@ V Emitter::compute(Frame& frame, Val v) {
   }
   if (!out) {
     // A gap in our tables; the value stands in until compile() reports it.
-    if (fault.empty()) fault = "the CPU back end has no cell for " + std::string(info(inst.op).name) + " on " + std::string(name(inst.type));
+    if (fault.empty())
+      fault =
+          "the CPU back end has no cell for " + std::string(info(inst.op).name) + " on " + std::string(name(inst.type));
     out = llvm::Constant::getNullValue(shaped(register_type(context, inst.type), args[0]->getType()));
   }
   const Rounding rounds = rounding(v);

@@ -1,13 +1,13 @@
-// Vectors over the vector axis: groups side by side, a masked rest; joint lanes over two axes; chunks with stores around the cache;
-// square tiles that are turned in registers.
+// Vectors over the vector axis: groups side by side, a masked rest; joint lanes over two axes; chunks with stores
+// around the cache; square tiles that are turned in registers.
 #include "codegen/cpu/skeleton.h"
 
 namespace fusec::cpu {
 
 using V = llvm::Value*;
 
-/// Vectors over [from, to) of the vector axis: `side` full ones at a time; the rest one by one, or, where each vector is a walk
-/// over the reduced axes, in one group. What remains is masked.
+/// Vectors over [from, to) of the vector axis: `side` full ones at a time; the rest one by one, or, where each vector
+/// is a walk over the reduced axes, in one group. What remains is masked.
 void Skeleton::lanes(V from, V to, llvm::function_ref<void(std::span<Spot>)> body) {
   if (e_.joint > 1) return joint_lanes(from, to, body);
   const int64_t w = e_.width, group = w * e_.side;
@@ -22,7 +22,8 @@ void Skeleton::lanes(V from, V to, llvm::function_ref<void(std::span<Spot>)> bod
   V full = b_.CreateSub(to, e_.i64(group - 1));
   // Where the loop of groups stops: from + whole groups.
   V span = b_.CreateSub(to, from);
-  V whole = b_.CreateSub(span, b_.CreateSRem(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, span, e_.i64(0)), e_.i64(group)));
+  V whole = b_.CreateSub(
+      span, b_.CreateSRem(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, span, e_.i64(0)), e_.i64(group)));
   V rest = b_.CreateAdd(from, whole);
   e_.loop(from, full, e_.i64(group), [&](V i) {
     auto group_spots = spots(i, false);
@@ -51,15 +52,17 @@ void Skeleton::joint_lanes(V from, V to, llvm::function_ref<void(std::span<Spot>
     return out;
   };
   V span = b_.CreateSub(to, from);
-  V rest = b_.CreateAdd(from, b_.CreateSub(span, b_.CreateSRem(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, span, e_.i64(0)), e_.i64(indices))));
+  V rest = b_.CreateAdd(
+      from, b_.CreateSub(span, b_.CreateSRem(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, span, e_.i64(0)),
+                                             e_.i64(indices))));
   e_.loop(from, b_.CreateSub(to, e_.i64(indices - 1)), e_.i64(indices), [&](V i) {
     auto group = spots(i, false);
     body(group);
   });
   e_.when(b_.CreateICmpSLT(rest, to), [&] {
-      auto last = spots(rest, true);
-      body(last);
-    });
+    auto last = spots(rest, true);
+    body(last);
+  });
 }
 
 Frame Skeleton::at_lanes(const Frame& outer, const Spot& spot) {
@@ -89,14 +92,16 @@ std::vector<Frame> Skeleton::combed(std::span<Frame> frames) {
 V Skeleton::large() {
   int64_t element = 0;
   for (const Inst& inst : e_.kernel.values)
-    if (inst.kind == Kind::load || inst.kind == Kind::store) element += static_cast<int64_t>(bytes(e_.kernel.operands[inst.operand].type));
+    if (inst.kind == Kind::load || inst.kind == Kind::store)
+      element += static_cast<int64_t>(bytes(e_.kernel.operands[inst.operand].type));
   V total = e_.i64(element);
   for (size_t k = 0; k < e_.kernel.axes.size(); ++k) total = b_.CreateMul(total, e_.extent(k));
   return b_.CreateICmpSGT(total, e_.i64(int64_t{24} << 20));
 }
 
 V Skeleton::end_of(size_t axis, V from) {
-  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(from, e_.i64(e_.schedule.block[axis])), e_.extent(axis));
+  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(from, e_.i64(e_.schedule.block[axis])),
+                                  e_.extent(axis));
 }
 
 void Skeleton::chunk(Frame& frame) {
@@ -129,17 +134,21 @@ void Skeleton::chunk(Frame& frame) {
     for (Val v : bypassed_) {
       const int64_t size = static_cast<int64_t>(bytes(e_.kernel.operands[e_.kernel.values[v].operand].type));
       V low = b_.CreatePtrToInt(e_.address(probe, v), b_.getInt64Ty());
-      if (e_.comb > 1 && e_.differs(v, AxisSet(1u << e_.comb_axis))) low = b_.CreateOr(low, b_.CreateMul(e_.step(v, e_.comb_axis), e_.i64(size)));
+      if (e_.comb > 1 && e_.differs(v, AxisSet(1u << e_.comb_axis)))
+        low = b_.CreateOr(low, b_.CreateMul(e_.step(v, e_.comb_axis), e_.i64(size)));
       aligned = b_.CreateAnd(aligned, b_.CreateIsNull(b_.CreateAnd(low, e_.i64(size * e_.width - 1))));
     }
     b_.CreateStore(aligned, around);
   });
   from = b_.CreateLoad(b_.getInt64Ty(), start);
-  e_.choose(b_.CreateLoad(b_.getInt1Ty(), around), [&] {
-    e_.bypass = true;
-    lanes(from, to, body);
-    e_.bypass = false;
-  }, [&] { lanes(from, to, body); });
+  e_.choose(
+      b_.CreateLoad(b_.getInt1Ty(), around),
+      [&] {
+        e_.bypass = true;
+        lanes(from, to, body);
+        e_.bypass = false;
+      },
+      [&] { lanes(from, to, body); });
 }
 
 void Skeleton::head(Frame& frame, V& from, V to) {
@@ -189,14 +198,18 @@ void Skeleton::tiles(Frame& frame) {
     probe.known |= e_.tile_bit;
     for (Val v : bypassed_) {
       const int64_t size = static_cast<int64_t>(bytes(e_.kernel.operands[e_.kernel.values[v].operand].type));
-      V low = b_.CreateOr(b_.CreatePtrToInt(e_.address(probe, v), b_.getInt64Ty()), b_.CreateMul(e_.step(v, q), e_.i64(size)));
+      V low = b_.CreateOr(b_.CreatePtrToInt(e_.address(probe, v), b_.getInt64Ty()),
+                          b_.CreateMul(e_.step(v, q), e_.i64(size)));
       aligned = b_.CreateAnd(aligned, b_.CreateIsNull(b_.CreateAnd(low, e_.i64(size * e_.width - 1))));
     }
-    e_.choose(aligned, [&] {
-      e_.bypass = true;
-      squares();
-      e_.bypass = false;
-    }, squares);
+    e_.choose(
+        aligned,
+        [&] {
+          e_.bypass = true;
+          squares();
+          e_.bypass = false;
+        },
+        squares);
   }
   e_.loop(tile_from_, q_end, e_.i64(1), [&](V j) {
     Frame line = frame;

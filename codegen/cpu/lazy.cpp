@@ -29,7 +29,8 @@ bool is_op(const Kernel& kernel, Val v, Op op) {
 std::optional<LazyPair> lazy_pair(const Kernel& kernel) {
   if (kernel.sweeps.size() != 3 || kernel.reductions.size() != 2) return {};
   const Sweep &first = kernel.sweeps[0], &second = kernel.sweeps[1];
-  if (first.reductions.size() != 1 || second.reductions.size() != 1 || !first.stores.empty() || !second.stores.empty()) return {};
+  if (first.reductions.size() != 1 || second.reductions.size() != 1 || !first.stores.empty() || !second.stores.empty())
+    return {};
   LazyPair out{};
   out.max = first.reductions[0];
   out.sum = second.reductions[0];
@@ -42,7 +43,9 @@ std::optional<LazyPair> lazy_pair(const Kernel& kernel) {
   out.shifted = kernel.values[out.e].args[0];
   if (!is_op(kernel, out.shifted, Op::sub)) return {};
   out.x = kernel.values[out.shifted].args[0];
-  if (out.x != max.inputs[0] || kernel.values[out.shifted].args[1] != max.results[0] || kernel.values[out.x].type != DType::f32) return {};
+  if (out.x != max.inputs[0] || kernel.values[out.shifted].args[1] != max.results[0] ||
+      kernel.values[out.x].type != DType::f32)
+    return {};
   // One result value each: two would be rounded apart.
   for (Val v = 0; v < kernel.values.size(); ++v)
     if (kernel.values[v].kind == Kind::result && v != max.results[0] && v != sum.results[0]) return {};

@@ -1,5 +1,6 @@
-// LLVM IR to an object file in memory. The emitter writes vector code that is already where it should be, so a handful of cheap
-// passes does what O3 would: 8–14 ms a kernel against 19–44 (measured with LLVM 19 on two Zen 5 cores, no faster code).
+// LLVM IR to an object file in memory. The emitter writes vector code that is already where it should be, so a handful
+// of cheap passes does what O3 would: 8–14 ms a kernel against 19–44 (measured with LLVM 19 on two Zen 5 cores, no
+// faster code).
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -42,8 +43,8 @@ llvm::TargetMachine* machine(const Device& device, std::string& error) {
   if (!target) return nullptr;
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // x * y + z stays two roundings
-  kept.reset(target->createTargetMachine(triple, device.cpu, device.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                         llvm::CodeGenOptLevel::Default, /*JIT=*/true));
+  kept.reset(target->createTargetMachine(triple, device.cpu, device.features, options, llvm::Reloc::PIC_,
+                                         llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, /*JIT=*/true));
   kept_for = want;
   if (!kept) error = "LLVM has no code generator for " + triple;
   return kept.get();
@@ -56,7 +57,8 @@ struct Output {
   Emitted emitted;
 };
 
-Result<Output> generate(const Kernel& kernel, const Schedule& schedule, const Device& device, const std::string& entry, Form form) {
+Result<Output> generate(const Kernel& kernel, const Schedule& schedule, const Device& device, const std::string& entry,
+                        Form form) {
   std::string error;
   llvm::TargetMachine* target = machine(device, error);
   if (!target) return environment_error("no CPU code generator: " + error);
@@ -89,7 +91,8 @@ Result<Output> generate(const Kernel& kernel, const Schedule& schedule, const De
   }
   llvm::raw_svector_ostream stream(out.bytes);
   llvm::legacy::PassManager passes;
-  // First of all: EarlyCSE would bring in a stand-in that knows no target, under which masked loads fall apart into branches.
+  // First of all: EarlyCSE would bring in a stand-in that knows no target, under which masked loads fall apart into
+  // branches.
   passes.add(llvm::createTargetTransformInfoWrapperPass(target->getTargetIRAnalysis()));
   passes.add(llvm::createSROAPass());
   passes.add(llvm::createEarlyCSEPass());
@@ -108,7 +111,8 @@ Result<Output> generate(const Kernel& kernel, const Schedule& schedule, const De
   return out;
 }
 
-Result<std::string> text(const Kernel& kernel, const Schedule& schedule, const Device& device, const std::string& entry, Form form) {
+Result<std::string> text(const Kernel& kernel, const Schedule& schedule, const Device& device, const std::string& entry,
+                         Form form) {
   Result<Output> out = generate(kernel, schedule, device, entry, form);
   if (!out) return out.error();
   return std::string(out->bytes.begin(), out->bytes.end());
@@ -116,7 +120,8 @@ Result<std::string> text(const Kernel& kernel, const Schedule& schedule, const D
 
 }  // namespace
 
-Result<Artifact> compile(const Kernel& kernel, const Schedule& schedule, const Device& device, const std::string& entry) {
+Result<Artifact> compile(const Kernel& kernel, const Schedule& schedule, const Device& device,
+                         const std::string& entry) {
   const auto start = std::chrono::steady_clock::now();
   Result<Output> out = generate(kernel, schedule, device, entry, Form::object);
   if (!out) return out.error();
@@ -132,11 +137,13 @@ Result<Artifact> compile(const Kernel& kernel, const Schedule& schedule, const D
   return artifact;
 }
 
-Result<std::string> llvm_ir(const Kernel& kernel, const Schedule& schedule, const Device& device, const std::string& entry) {
+Result<std::string> llvm_ir(const Kernel& kernel, const Schedule& schedule, const Device& device,
+                            const std::string& entry) {
   return text(kernel, schedule, device, entry, Form::ir);
 }
 
-Result<std::string> assembly(const Kernel& kernel, const Schedule& schedule, const Device& device, const std::string& entry) {
+Result<std::string> assembly(const Kernel& kernel, const Schedule& schedule, const Device& device,
+                             const std::string& entry) {
   return text(kernel, schedule, device, entry, Form::assembly);
 }
 

@@ -9,12 +9,14 @@ namespace fusec::cpu {
 using V = llvm::Value*;
 
 namespace {
-constexpr double kRoom = 60;  // how far x may exceed the reference: e^60 times 2^20 columns stays far below the largest float
+constexpr double kRoom =
+    60;  // how far x may exceed the reference: e^60 times 2^20 columns stays far below the largest float
 }
 
-/// Groups of rows_in_flight rows, the last sweep of one in the same loop as the first sweep of the next: reads and writes of memory
-/// never stop, and what varies along a row only (a scale, a bias) is loaded once a group. Sweeps in between run from cache. A group
-/// that would reach beyond `end` repeats the last row, which stores the same values again.
+/// Groups of rows_in_flight rows, the last sweep of one in the same loop as the first sweep of the next: reads and
+/// writes of memory never stop, and what varies along a row only (a scale, a bias) is loaded once a group. Sweeps in
+/// between run from cache. A group that would reach beyond `end` repeats the last row, which stores the same values
+/// again.
 void Skeleton::pipeline(Frame& root, V begin, V end) {
   const size_t last_sweep = e_.kernel.sweeps.size() - 1, group = e_.schedule.rows_in_flight;
   V step = e_.i64(static_cast<int64_t>(group));
@@ -49,7 +51,8 @@ void Skeleton::pipeline(Frame& root, V begin, V end) {
     for (size_t k = 0; k < group; ++k) {
       for (size_t r = 0; r < results.size(); ++r)
         if (!lazy_ || e_.kernel.values[results[r]].reduction == lazy_->sum)
-          done[k].value[results[r]] = b_.CreateLoad(register_type(e_.context, e_.kernel.values[results[r]].type), kept[k][r]);
+          done[k].value[results[r]] =
+              b_.CreateLoad(register_type(e_.context, e_.kernel.values[results[r]].type), kept[k][r]);
       hoist_all(done[k]);
       hoist_all(next[k]);
     }
@@ -63,17 +66,22 @@ void Skeleton::pipeline(Frame& root, V begin, V end) {
       if (reads) both.push_back(read);
       auto go = [&] { run(both); };
       if (bypassed_.empty()) return go();
-      e_.choose(around, [&] {
-        e_.bypass = true;
-        go();
-        e_.bypass = false;
-      }, go);
+      e_.choose(
+          around,
+          [&] {
+            e_.bypass = true;
+            go();
+            e_.bypass = false;
+          },
+          go);
     };
     if (lazy_) e_.when(b_.CreateICmpSLT(i, end), [&] { start_lazy(next[0]); });
-    e_.choose(b_.CreateICmpEQ(i, begin), [&] { run({&read, 1}); }, [&] {
-      e_.choose(b_.CreateICmpSLT(i, end), [&] { write_rows(true); }, [&] { write_rows(false); });
-      e_.evaluate(done, 1, row_list_);
-    });
+    e_.choose(
+        b_.CreateICmpEQ(i, begin), [&] { run({&read, 1}); },
+        [&] {
+          e_.choose(b_.CreateICmpSLT(i, end), [&] { write_rows(true); }, [&] { write_rows(false); });
+          e_.evaluate(done, 1, row_list_);
+        });
     e_.when(b_.CreateICmpSLT(i, end), [&] {
       finish(read);
       for (size_t s = 1; s < last_sweep && !lazy_; ++s) {
@@ -97,17 +105,19 @@ V Skeleton::aligned_rows() {
     const int64_t size = static_cast<int64_t>(bytes(e_.kernel.operands[e_.kernel.values[v].operand].type));
     V low = b_.CreatePtrToInt(e_.slot({Slot::pointer, 8, e_.ordinal(v), 0, {}}), b_.getInt64Ty());
     for (size_t k = 0; k < e_.kernel.axes.size(); ++k)
-      if (k != e_.vector_axis && (e_.kernel.values[v].varies >> k & 1)) low = b_.CreateOr(low, b_.CreateMul(e_.step(v, k), e_.i64(size)));
+      if (k != e_.vector_axis && (e_.kernel.values[v].varies >> k & 1))
+        low = b_.CreateOr(low, b_.CreateMul(e_.step(v, k), e_.i64(size)));
     aligned = b_.CreateAnd(aligned, b_.CreateIsNull(b_.CreateAnd(low, e_.i64(size * e_.width - 1))));
   }
   return aligned;
 }
 
-// --- a lazy softmax -----------------------------------------------------------------------------------------------------------------
+// --- a lazy softmax --------------------------------------------------------------------------------------------------
 
 V Skeleton::row_buffer(V element) { return b_.CreateGEP(b_.getFloatTy(), buffer_, element); }
 
-/// The reference of a row: the greatest of its first vector, and finite, so that a row of -inf sums to 0 and not to NaN.
+/// The reference of a row: the greatest of its first vector, and finite, so that a row of -inf sums to 0 and not to
+/// NaN.
 void Skeleton::start_lazy(Frame& row) {
   Frame first = at_lanes(row, {e_.i64(0), 0, e_.alive(e_.i64(0), e_.extent(e_.vector_axis))});
   e_.fetch_reads = false;
@@ -144,13 +154,14 @@ void Skeleton::lazy_element(Pass& pass, std::span<Frame> frames) {
   }
 }
 
-/// Rare: what was summed and kept so far shrinks by exp(old - new). That may underflow where its square root does not while the
-/// exponentials are as large as e^60, so the root is applied twice.
+/// Rare: what was summed and kept so far shrinks by exp(old - new). That may underflow where its square root does not
+/// while the exponentials are as large as e^60, so the root is applied twice.
 void Skeleton::raise_reference(Pass& pass, V most, V walked) {
   Cells c{b_, DType::f32};
   V old = b_.CreateLoad(most->getType(), reference_);
   V reference = e_.splat(folders_[lazy_->max].across({c.max(old, most)})[0]);
-  V root = expand_formula(b_, Op::exp, DType::f32, {b_.CreateFMul(b_.CreateFSub(old, reference), c.number(old, 0.5))}, 0, 0);
+  V root =
+      expand_formula(b_, Op::exp, DType::f32, {b_.CreateFMul(b_.CreateFSub(old, reference), c.number(old, 0.5))}, 0, 0);
   auto shrink = [&](V at, llvm::Align align) {
     V x = b_.CreateAlignedLoad(most->getType(), at, align);
     b_.CreateAlignedStore(b_.CreateFMul(b_.CreateFMul(x, root), root), at, align);

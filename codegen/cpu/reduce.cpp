@@ -13,8 +13,12 @@ namespace fusec::cpu {
 using V = llvm::Value*;
 
 Folder::Folder(Emitter& emitter, uint16_t reduction)
-    : e_(emitter), number_(reduction), reduction_(emitter.kernel.reductions[reduction]), fold_(reduction_.fold),
-      type_(compute_type(fold_ == Fold::op && index() ? emitter.kernel.values[reduction_.inputs[0]].type : reduction_.accumulate)),
+    : e_(emitter),
+      number_(reduction),
+      reduction_(emitter.kernel.reductions[reduction]),
+      fold_(reduction_.fold),
+      type_(compute_type(fold_ == Fold::op && index() ? emitter.kernel.values[reduction_.inputs[0]].type
+                                                      : reduction_.accumulate)),
       cells_{emitter.b, type_} {}
 
 DType Folder::field_type(size_t field) const { return fold_ == Fold::op && index() && field == 1 ? DType::i64 : type_; }
@@ -38,8 +42,10 @@ State Folder::zero(unsigned lanes) const {
     if (real) return llvm::ConstantFP::get(t, greatest ? INFINITY : -INFINITY);
     const unsigned bits = t->getScalarSizeInBits();
     if (type_ == DType::boolean) return llvm::ConstantInt::get(t, greatest ? 1 : 0);
-    if (!is_signed(type_)) return llvm::ConstantInt::get(t, greatest ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getMinValue(bits));
-    return llvm::ConstantInt::get(t, greatest ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getSignedMinValue(bits));
+    if (!is_signed(type_))
+      return llvm::ConstantInt::get(t, greatest ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getMinValue(bits));
+    return llvm::ConstantInt::get(
+        t, greatest ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getSignedMinValue(bits));
   };
   if (fold_ == Fold::online) {
     out[0] = least(false);
@@ -147,7 +153,8 @@ State Folder::across(State state) const {
     State low, high;
     llvm::SmallVector<int, 64> a, z;
     for (unsigned i = 0; i < n / 2; ++i) a.push_back(i), z.push_back(i + n / 2);
-    for (V field : state) low.push_back(b.CreateShuffleVector(field, a)), high.push_back(b.CreateShuffleVector(field, z));
+    for (V field : state)
+      low.push_back(b.CreateShuffleVector(field, a)), high.push_back(b.CreateShuffleVector(field, z));
     state = merge(low, high);
   }
   for (V& field : state) field = b.CreateExtractElement(field, uint64_t{0});

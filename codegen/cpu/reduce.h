@@ -1,6 +1,7 @@
 #pragma once
-// Running states of reductions, as registers: zero, fold of one element (or of one a lane), merge of two states, results.
-// Merges always take (lower, upper); states merge in a fixed tree, so a result depends on the schedule and the extents only.
+// Running states of reductions, as registers: zero, fold of one element (or of one a lane), merge of two states,
+// results. Merges always take (lower, upper); states merge in a fixed tree, so a result depends on the schedule and the
+// extents only.
 
 #include "codegen/cpu/emitter.h"
 
@@ -37,7 +38,7 @@ class Folder {
   uint16_t number_;
   const Reduction& reduction_;
   Fold fold_;
-  DType type_;                    // of the running value
+  DType type_;  // of the running value
   Cells cells_;
 };
 

@@ -1,5 +1,6 @@
-// Which axis the lanes run along, how wide, how many vectors side by side, what an item is. Numbers without a source are from
-// prototypes on two Zen 5 cores (docs/performance.md); none depends on the number of threads, so results never do.
+// Which axis the lanes run along, how wide, how many vectors side by side, what an item is. Numbers without a source
+// are from prototypes on two Zen 5 cores (docs/performance.md); none depends on the number of threads, so results never
+// do.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -10,19 +11,19 @@
 namespace fusec::cpu {
 namespace {
 
-constexpr int64_t kChunk = 16384;        // elements of one item along a kept vector axis without reductions
-constexpr int64_t kTile = 256;           // both sides of an item of a transposing kernel
+constexpr int64_t kChunk = 16384;             // elements of one item along a kept vector axis without reductions
+constexpr int64_t kTile = 256;                // both sides of an item of a transposing kernel
 constexpr int kBypass = 8, kBypassRows = 40;  // arithmetic up to which non-temporal stores pay
-constexpr int64_t kLazyColumns = 262144;  // of a softmax whose exponentials wait in a buffer: 1 MB, the L2
-constexpr int64_t kCombMost = 8;         // longest axis that is combed apart: extent * (extent - 1) shuffles for each vector
+constexpr int64_t kLazyColumns = 262144;      // of a softmax whose exponentials wait in a buffer: 1 MB, the L2
+constexpr int64_t kCombMost = 8;  // longest axis that is combed apart: extent * (extent - 1) shuffles for each vector
 constexpr int64_t kWorthAThread = 65536;  // elements below which another thread does not pay (KERNELS: 64K)
-constexpr int64_t kPart = 32768;         // elements of one part of a split reduction
-constexpr int64_t kFewItems = 64;        // with fewer items than this a long reduction is split
+constexpr int64_t kPart = 32768;          // elements of one part of a split reduction
+constexpr int64_t kFewItems = 64;         // with fewer items than this a long reduction is split
 
 struct Weight {
-  int cost = 0;          // arithmetic per element, in adds
-  size_t widest = 1;     // bytes of the widest register that holds data
-  bool heavy = false;    // has a formula such as exp
+  int cost = 0;        // arithmetic per element, in adds
+  size_t widest = 1;   // bytes of the widest register that holds data
+  bool heavy = false;  // has a formula such as exp
 };
 
 Weight weigh(const Kernel& kernel) {
@@ -52,7 +53,8 @@ bool turns(const Inst& inst, const Facts::Access& access, size_t vector_axis, si
   return access.step[axis] == 1 && access.step[vector_axis] != 1;
 }
 
-/// Nanoseconds for one vector of lanes along `axis`, roughly: what is contiguous moves at 40 GB/s, what is not is gathered.
+/// Nanoseconds for one vector of lanes along `axis`, roughly: what is contiguous moves at 40 GB/s, what is not is
+/// gathered.
 double cost_along(const Kernel& kernel, const Facts& facts, size_t axis, int width) {
   double total = 0;
   size_t n = 0;
@@ -92,24 +94,29 @@ void split(const Kernel& kernel, const Facts& facts, Schedule& s) {
   const int64_t items = product(kernel, facts, rows ? ~size_t{0} : s.vector_axis, false) * std::max<int64_t>(1, chunks);
   if (items >= kFewItems || facts.columns * lanes < 4 * kPart) return;
   size_t axis = 0;
-  while (axis < kernel.axes.size() && (!kernel.axes[axis].reduced || facts.extents[axis] <= 1 || s.lane[axis] == facts.extents[axis])) ++axis;
+  while (axis < kernel.axes.size() &&
+         (!kernel.axes[axis].reduced || facts.extents[axis] <= 1 || s.lane[axis] == facts.extents[axis]))
+    ++axis;
   if (axis == kernel.axes.size()) return;
   int64_t inside = lanes;
   for (size_t k = axis + 1; k < kernel.axes.size(); ++k)
     if (kernel.axes[k].reduced) inside *= std::max<int64_t>(1, facts.extents[k]);
   s.finish = Finish::next_kernel;
   // A power of two: sizes that differ a little share code.
-  s.block[axis] = static_cast<uint16_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(kPart / inside, 1, kPart))));
+  s.block[axis] =
+      static_cast<uint16_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(kPart / inside, 1, kPart))));
 }
 
 }  // namespace
 
-/// A second axis that accesses are contiguous along which would otherwise be gathered; kNone when there is no worthwhile one.
+/// A second axis that accesses are contiguous along which would otherwise be gathered; kNone when there is no
+/// worthwhile one.
 constexpr size_t kNone = ~size_t{0};
 size_t tile_axis(const Kernel& kernel, const Facts& facts, size_t vector_axis, int width) {
   size_t best = kNone, best_bytes = 0;
   for (size_t k = 0; k < kernel.axes.size(); ++k) {
-    if (k == vector_axis || kernel.axes[k].reduced || facts.extents[k] < width || facts.extents[vector_axis] < width) continue;
+    if (k == vector_axis || kernel.axes[k].reduced || facts.extents[k] < width || facts.extents[vector_axis] < width)
+      continue;
     size_t n = 0, gained = 0;
     for (const Inst& inst : kernel.values)
       if (inst.kind == Kind::load || inst.kind == Kind::store)
@@ -152,7 +159,8 @@ Joint joint_axes(const Kernel& kernel, const Facts& facts, int width, int cost) 
         if (inst.kind != Kind::load && inst.kind != Kind::store) continue;
         const Facts::Access& access = facts.access[n++];
         if (!(inst.varies >> outer & 1)) total += 0.1;  // hoisted
-        else if (joins(inst, access, outer, inner, extent)) total += static_cast<double>(bytes(kernel.operands[inst.operand].type)) * width / 40;
+        else if (joins(inst, access, outer, inner, extent))
+          total += static_cast<double>(bytes(kernel.operands[inst.operand].type)) * width / 40;
         else total += (inst.kind == Kind::store ? 0.8 : 0.6) * width;
       }
       if (best.outer == kNone || total < best.cost) best = {outer, inner, total, side};
@@ -161,13 +169,15 @@ Joint joint_axes(const Kernel& kernel, const Facts& facts, int width, int cost) 
   return best;
 }
 
-/// A short axis whose indices are evaluated together: read as whole vectors, combed apart in registers. With reductions it is the
-/// reduced one, and lanes are rows.
+/// A short axis whose indices are evaluated together: read as whole vectors, combed apart in registers. With reductions
+/// it is the reduced one, and lanes are rows.
 Joint comb_axes(const Kernel& kernel, const Facts& facts, int width, const Weight& weight) {
   Joint best;
   for (size_t inner = 0; inner < kernel.axes.size(); ++inner) {
     const int64_t extent = facts.extents[inner];
-    if (extent < 2 || extent > kCombMost || weight.cost * extent > 400 || kernel.axes[inner].reduced != kernel.has_reductions()) continue;
+    if (extent < 2 || extent > kCombMost || weight.cost * extent > 400 ||
+        kernel.axes[inner].reduced != kernel.has_reductions())
+      continue;
     for (size_t outer = 0; outer < kernel.axes.size(); ++outer) {
       if (outer == inner || kernel.axes[outer].reduced || facts.extents[outer] < 2 * width) continue;
       double total = 0.5;
@@ -177,7 +187,8 @@ Joint comb_axes(const Kernel& kernel, const Facts& facts, int width, const Weigh
         const Facts::Access& access = facts.access[n++];
         const double moved = static_cast<double>(bytes(kernel.operands[inst.operand].type)) * width / 40;
         if (!(inst.varies >> outer & 1)) total += 0.2;
-        else if (combs(inst, access, outer, inner, extent)) total += moved + 0.35 * static_cast<double>(extent - 1), ++staged;
+        else if (combs(inst, access, outer, inner, extent))
+          total += moved + 0.35 * static_cast<double>(extent - 1), ++staged;
         else if (contiguous(kernel, inst, access, outer)) total += moved;
         else total += (inst.kind == Kind::store ? 0.8 : 0.6) * width;
       }
@@ -216,13 +227,17 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
   const bool rows = !kernel.axes.empty() && kernel.axes[axis].reduced;
   s.skeleton = !reduces ? Template::cpu_flat : rows ? Template::cpu_rows : Template::cpu_column;
   s.steps = reduces && weight.cost <= 40 ? 4 : weight.cost <= 120 ? 2 : 1;
-  const size_t tile = reduces || kernel.axes.empty() || joint.outer != kNone || comb.outer != kNone ? kNone : tile_axis(kernel, facts, axis, std::min(width, 16));
+  const size_t tile = reduces || kernel.axes.empty() || joint.outer != kNone || comb.outer != kNone
+                          ? kNone
+                          : tile_axis(kernel, facts, axis, std::min(width, 16));
   if (tile != kNone) width = std::min(width, 16);
   if (comb.outer != kNone) s.steps = 1;
   if (s.skeleton == Template::cpu_column && weight.cost <= 40 && comb.outer == kNone) {
-    // Wide strips: a column sum of 16 vectors runs at the copy rate, of 4 at half of it. Accumulators must fit the registers.
+    // Wide strips: a column sum of 16 vectors runs at the copy rate, of 4 at half of it. Accumulators must fit the
+    // registers.
     size_t fields = 0;
-    for (const Reduction& r : kernel.reductions) fields += field_count(r) * (bytes(r.accumulate) * static_cast<size_t>(width) + 63) / 64;
+    for (const Reduction& r : kernel.reductions)
+      fields += field_count(r) * (bytes(r.accumulate) * static_cast<size_t>(width) + 63) / 64;
     s.steps = static_cast<uint16_t>(std::bit_floor(std::max<size_t>(1, 16 / std::max<size_t>(1, fields))));
     while (s.steps > 1 && facts.extents[axis] <= int64_t{s.steps} / 2 * width) s.steps /= 2;
   }
@@ -246,7 +261,8 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
     s.block[axis] = static_cast<uint16_t>(std::max<int64_t>(1, kChunk / extent / indices) * indices);
   }
   // Stores of a row run beside the reads of the next.
-  if (rows && kernel.sweeps.size() > 1 && kernel.sweeps.back().reductions.empty() && !kernel.sweeps.back().stores.empty()) {
+  if (rows && kernel.sweeps.size() > 1 && kernel.sweeps.back().reductions.empty() &&
+      !kernel.sweeps.back().stores.empty()) {
     s.ahead = 1;
     s.steps = weight.cost <= 40 ? 4 : 2;
   }
@@ -267,7 +283,8 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
     Access access;
     const size_t size = bytes(kernel.operands[inst.operand].type);
     const bool wide = joint.outer != kNone ? joins(inst, facts.access[n], axis, joint.inner, facts.extents[joint.inner])
-                      : !kernel.axes.empty() && (inst.varies >> axis & 1) && contiguous(kernel, inst, facts.access[n], axis);
+                                           : !kernel.axes.empty() && (inst.varies >> axis & 1) &&
+                                                 contiguous(kernel, inst, facts.access[n], axis);
     access.bytes = static_cast<uint8_t>(wide ? std::min<size_t>(64, size * static_cast<size_t>(width)) : size);
     if (wide && (!reduces || s.ahead)) {
       const int most = s.ahead ? kBypassRows : kBypass;
@@ -290,8 +307,10 @@ Launch launch(const Kernel& kernel, const Schedule& s, const Facts& facts) {
   const bool rows = kernel.axes[s.vector_axis].reduced;
   int64_t items = 1, lanes = 1;
   for (size_t k = 0; k < kernel.axes.size(); ++k)
-    if (!kernel.axes[k].reduced && (rows || k != s.vector_axis) && !(s.skeleton == Template::cpu_flat && s.lane[k]) && !(s.lane[k] && !s.block[k]))
-      items *= s.skeleton == Template::cpu_tile && s.lane[k] ? (facts.extents[k] + s.block[k] - 1) / s.block[k] : facts.extents[k];
+    if (!kernel.axes[k].reduced && (rows || k != s.vector_axis) && !(s.skeleton == Template::cpu_flat && s.lane[k]) &&
+        !(s.lane[k] && !s.block[k]))
+      items *= s.skeleton == Template::cpu_tile && s.lane[k] ? (facts.extents[k] + s.block[k] - 1) / s.block[k]
+                                                             : facts.extents[k];
   if (!rows) {
     lanes = s.block[s.vector_axis];
     items *= (facts.extents[s.vector_axis] + lanes - 1) / lanes;
@@ -310,7 +329,8 @@ Launch launch(const Kernel& kernel, const Schedule& s, const Facts& facts) {
     out.grid[1] = static_cast<uint32_t>(row_items);
   }
   out.grid[0] = static_cast<uint32_t>(items);
-  const int64_t each = std::max<int64_t>(1, facts.rows * std::max<int64_t>(1, facts.columns) / std::max<int64_t>(1, items));
+  const int64_t each =
+      std::max<int64_t>(1, facts.rows * std::max<int64_t>(1, facts.columns) / std::max<int64_t>(1, items));
   out.block = static_cast<uint32_t>(std::clamp<int64_t>(kWorthAThread / each, 1, int64_t{1} << 30));
   return out;
 }

@@ -1,6 +1,7 @@
 #pragma once
-// The loop nest of a kernel, in parts: items and functions (emit.cpp), vectors over the vector axis and tiles (lanes.cpp), sweeps over
-// rows (rows.cpp), rows in a pipeline (pipeline.cpp), parts of long reductions (split.cpp). Internal to codegen/cpu.
+// The loop nest of a kernel, in parts: items and functions (emit.cpp), vectors over the vector axis and tiles
+// (lanes.cpp), sweeps over rows (rows.cpp), rows in a pipeline (pipeline.cpp), parts of long reductions (split.cpp).
+// Internal to codegen/cpu.
 
 #include "codegen/cpu/emit.h"
 #include "codegen/cpu/lazy.h"
@@ -76,13 +77,14 @@ class Skeleton {
   Builder& b_;
   Items at_;
   bool rows_ = false;
-  std::vector<size_t> inner_;                // reduced axes other than the vector axis, outermost first
+  std::vector<size_t> inner_;  // reduced axes other than the vector axis, outermost first
   std::vector<std::vector<Val>> sweep_lists_;
   std::vector<Val> row_list_, bypassed_;
   std::vector<Folder> folders_;
-  std::optional<LazyPair> lazy_;             // a softmax in one walk
-  std::vector<Val> lazy_list_;               // what its x needs
-  V buffer_ = nullptr, reference_ = nullptr, limit_ = nullptr;  // exponentials of a row; what x is compared with, in every lane
+  std::optional<LazyPair> lazy_;  // a softmax in one walk
+  std::vector<Val> lazy_list_;    // what its x needs
+  V buffer_ = nullptr, reference_ = nullptr,
+    limit_ = nullptr;                          // exponentials of a row; what x is compared with, in every lane
   V part_from_ = nullptr, part_to_ = nullptr;  // of the split axis, when split
   V item_number_ = nullptr, chunk_from_ = nullptr, tile_from_ = nullptr;
 };

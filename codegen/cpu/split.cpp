@@ -1,4 +1,5 @@
-// Long reductions in parts: the entry stores the state of each part, the second entry merges the parts of a row in order.
+// Long reductions in parts: the entry stores the state of each part, the second entry merges the parts of a row in
+// order.
 #include "codegen/cpu/skeleton.h"
 
 namespace fusec::cpu {
@@ -57,7 +58,8 @@ void Skeleton::merge_parts(std::span<Frame> frames) {
       for (size_t u = 0; u < frames.size(); ++u) {
         State upper;
         for (size_t f = 0; f < zero.size(); ++f)
-          upper.push_back(b_.CreateAlignedLoad(zero[f]->getType(), state_address(frames[u], item, field + f), llvm::Align(8)));
+          upper.push_back(
+              b_.CreateAlignedLoad(zero[f]->getType(), state_address(frames[u], item, field + f), llvm::Align(8)));
         const State merged = folder.merge(read_sum(u), upper);
         for (size_t f = 0; f < zero.size(); ++f) b_.CreateStore(merged[f], sums[u][f]);
       }

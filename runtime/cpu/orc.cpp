@@ -32,8 +32,8 @@ extern "C" void* fusec_scratch(int64_t bytes) {
   return memory.get();
 }
 
-/// The session and the layer that links objects: LLJIT without its compiler, which would initialise a target for every process
-/// that only loads what a cache already holds.
+/// The session and the layer that links objects: LLJIT without its compiler, which would initialise a target for every
+/// process that only loads what a cache already holds.
 struct Engine {
   std::unique_ptr<orc::ExecutionSession> session;
   std::unique_ptr<orc::ObjectLinkingLayer> layer;
@@ -48,7 +48,8 @@ struct Engine {
       return;
     }
     session = std::make_unique<orc::ExecutionSession>(std::move(*control));
-    session->setErrorReporter([](llvm::Error e) { llvm::consumeError(std::move(e)); });  // reported by the lookup that failed
+    session->setErrorReporter(
+        [](llvm::Error e) { llvm::consumeError(std::move(e)); });  // reported by the lookup that failed
     auto memory = llvm::jitlink::InProcessMemoryManager::Create();
     if (!memory) {
       error = text(memory.takeError());
@@ -58,7 +59,8 @@ struct Engine {
     host = &session->createBareJITDylib("host");
     orc::SymbolMap symbols;
     auto add = [&](const char* name, auto* address) {
-      symbols[session->intern(name)] = {orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+      symbols[session->intern(name)] = {orc::ExecutorAddr::fromPtr(address),
+                                        llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
     };
     add("fmodf", static_cast<float (*)(float, float)>(&::fmodf));
     add("fmod", static_cast<double (*)(double, double)>(&::fmod));
@@ -110,7 +112,8 @@ Result<Code> load(std::span<const uint8_t> object, const std::string& entry, con
   if (!library) return internal_error("no library for a CPU kernel: " + text(library.takeError()));
   auto loaded = std::make_shared<Loaded>(e, &*library);
   library->addToLinkOrder(*e->host);
-  auto buffer = llvm::MemoryBuffer::getMemBufferCopy({reinterpret_cast<const char*>(object.data()), object.size()}, entry);
+  auto buffer =
+      llvm::MemoryBuffer::getMemBufferCopy({reinterpret_cast<const char*>(object.data()), object.size()}, entry);
   if (llvm::Error error = e->layer->add(*library, std::move(buffer)))
     return internal_error("a CPU kernel's object is damaged: " + text(std::move(error)));
   auto find = [&](const std::string& name) -> Result<Entry> {

@@ -1,7 +1,8 @@
 #pragma once
-// Objects in memory become functions. One engine a process, made under a lock on first use; each object lives in a library of its
-// own, which goes away, memory included, with the handle. Loading never starts the code generator.
-// Code sees no symbol of the host but the few it may need (fmod and friends, memory moves): never what happens to be in the process.
+// Objects in memory become functions. One engine a process, made under a lock on first use; each object lives in a
+// library of its own, which goes away, memory included, with the handle. Loading never starts the code generator. Code
+// sees no symbol of the host but the few it may need (fmod and friends, memory moves): never what happens to be in the
+// process.
 
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,6 @@
-// Each worker waits on its own ticket with an atomic wait, after a few microseconds of spinning: loops of a fused program follow
-// one another closely, and a futex wake costs about as much as 64K elements. Nobody spins for long after the last loop.
+// Each worker waits on its own ticket with an atomic wait, after a few microseconds of spinning: loops of a fused
+// program follow one another closely, and a futex wake costs about as much as 64K elements. Nobody spins for long after
+// the last loop.
 #include "runtime/cpu/threads.h"
 
 #include <sched.h>
@@ -108,7 +109,8 @@ class Pool {
 
   pid_t pid_;
   std::atomic<bool> stop_{false};
-  std::atomic<int> busy_{0};  // workers that have not finished; outlives every loop, so a late notify touches nothing freed
+  std::atomic<int> busy_{
+      0};  // workers that have not finished; outlives every loop, so a late notify touches nothing freed
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 
@@ -126,8 +128,8 @@ std::atomic<int> wanted{0};
 std::mutex hook_lock;
 std::shared_ptr<const Hook> hook;
 
-/// Held for the length of a loop: a second thread's loop runs on that thread alone rather than wait. Leaked on purpose in a
-/// forked child, where another thread of the parent may have held it.
+/// Held for the length of a loop: a second thread's loop runs on that thread alone rather than wait. Leaked on purpose
+/// in a forked child, where another thread of the parent may have held it.
 struct Shared {
   std::mutex busy;
   std::unique_ptr<Pool> pool;
@@ -187,8 +189,8 @@ void parallel_for(int64_t items, int64_t min_items, const Range& body) {
   Loop loop;
   loop.body = &body;
   loop.items = items;
-  // One contiguous share a thread: neighbouring rows and pages stay with one core. Four shares each when there is room, so that
-  // a thread that starts late or is preempted does not hold up the rest.
+  // One contiguous share a thread: neighbouring rows and pages stay with one core. Four shares each when there is room,
+  // so that a thread that starts late or is preempted does not hold up the rest.
   const int64_t shares = std::min<int64_t>(most * 4, items / min_items);
   loop.chunk = std::max<int64_t>(min_items, (items + std::max<int64_t>(1, shares) - 1) / std::max<int64_t>(1, shares));
   s.pool->run(loop, static_cast<int>(most) - 1);

@@ -1,4 +1,5 @@
-// Every exact primitive and every formula on every element type, against the reference evaluator, bit for bit; every cast.
+// Every exact primitive and every formula on every element type, against the reference evaluator, bit for bit; every
+// cast.
 
 #include "lib/ir/formula.h"
 #include "test/codegen/cpu/run.h"
@@ -6,8 +7,9 @@
 namespace fusec::cpu {
 namespace {
 
-constexpr DType kTypes[] = {DType::boolean, DType::i8,  DType::i16,  DType::i32, DType::i64, DType::u8,     DType::u16,   DType::u32,
-                            DType::u64,     DType::f16, DType::bf16, DType::f32, DType::f64, DType::f8e4m3, DType::f8e5m2};
+constexpr DType kTypes[] = {DType::boolean, DType::i8,  DType::i16, DType::i32,    DType::i64,
+                            DType::u8,      DType::u16, DType::u32, DType::u64,    DType::f16,
+                            DType::bf16,    DType::f32, DType::f64, DType::f8e4m3, DType::f8e5m2};
 
 bool accepts(Op op, DType type) {
   switch (info(op).domain) {
@@ -48,7 +50,8 @@ void check(DType type, Form form, const Device& device) {
   Runner runner(print(*graph));
   runner.device = device;
   for (int64_t n : {0, 5, 67, 1003}) {
-    std::vector<Tensor> inputs = {sample(type, {n}, 1), sample(type, {n}, 2), sample(type, {n}, 3), sample(DType::boolean, {n}, 4)};
+    std::vector<Tensor> inputs = {sample(type, {n}, 1), sample(type, {n}, 2), sample(type, {n}, 3),
+                                  sample(DType::boolean, {n}, 4)};
     const Result<std::vector<Tensor>> want = evaluate(*graph, inputs);
     ASSERT_TRUE(want) << want.error().text();
     const std::vector<Tensor> got = run(runner, inputs, {{"N", n}});
@@ -74,7 +77,8 @@ TEST(CpuOps, OlderMachines) {
   avx2.cpu = "x86-64-v3", avx2.features = "+avx2,+fma,+f16c", avx2.vector_bytes = 32;
   first.cpu = "x86-64", first.features = "", first.vector_bytes = 16;
   for (const Device& device : {avx2, first})
-    for (DType type : {DType::boolean, DType::i8, DType::i64, DType::u32, DType::f16, DType::bf16, DType::f32, DType::f64})
+    for (DType type :
+         {DType::boolean, DType::i8, DType::i64, DType::u32, DType::f16, DType::bf16, DType::f32, DType::f64})
       for (Form form : {Form::exact, Form::formula}) check(type, form, device);
 }
 #endif

@@ -97,14 +97,14 @@ TEST(CpuRows, ArgmaxTakesTheFirst) {
     if (c > 10) x[3 * c + 9] = x[3 * c + 4] = NAN;
     std::vector<int64_t> y(4, -7);
     run({{x.data()}, {y.data()}}, {{"R", 4}, {"C", c}});
-    for (int64_t i = 0; i < 3; ++i)
-      EXPECT_EQ(y[i], std::max_element(&x[i * c], &x[i * c] + c) - &x[i * c]) << c;
+    for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(y[i], std::max_element(&x[i * c], &x[i * c] + c) - &x[i * c]) << c;
     if (c > 10) { EXPECT_EQ(y[3], 4); }
   }
 }
 
-constexpr DType kTypes[] = {DType::boolean, DType::i8,  DType::i16,  DType::i32, DType::i64, DType::u8,     DType::u16,   DType::u32,
-                            DType::u64,     DType::f16, DType::bf16, DType::f32, DType::f64, DType::f8e4m3, DType::f8e5m2};
+constexpr DType kTypes[] = {DType::boolean, DType::i8,  DType::i16, DType::i32,    DType::i64,
+                            DType::u8,      DType::u16, DType::u32, DType::u64,    DType::f16,
+                            DType::bf16,    DType::f32, DType::f64, DType::f8e4m3, DType::f8e5m2};
 
 /// Values whose sums and products are exact in any order.
 Tensor exact_sample(DType type, std::vector<int64_t> extents, uint64_t seed) {
@@ -150,19 +150,28 @@ TEST(CpuRows, EveryReducerOnEveryTypeAndAxisSet) {
       Result<Graph> graph = std::move(b).finish(outputs);
       ASSERT_TRUE(graph) << graph.error().text();
       const Runner runner(print(*graph));
-      for (auto [A, B, C] : {std::array<int64_t, 3>{3, 20, 70}, {1, 1, 1}, {2, 3, 17}, {5, 4, 64}, {1, 33, 129}, {0, 2, 3}, {3, 40, 5}, {1, 100, 8}}) {
+      for (auto [A, B, C] : {std::array<int64_t, 3>{3, 20, 70},
+                             {1, 1, 1},
+                             {2, 3, 17},
+                             {5, 4, 64},
+                             {1, 33, 129},
+                             {0, 2, 3},
+                             {3, 40, 5},
+                             {1, 100, 8}}) {
         const std::vector<Tensor> inputs = {sample(type, {A, B, C}, 11), exact_sample(type, {A, B, C}, 12)};
         const Result<std::vector<Tensor>> want = evaluate(*graph, inputs);
         if (!want) continue;  // an index of nothing
         const std::vector<Tensor> got = run(runner, inputs, {{"A", A}, {"B", B}, {"C", C}});
         for (size_t i = 0; i < names.size(); ++i)
           EXPECT_EQ(difference(got[i], (*want)[i]), "")
-              << names[i] << " " << name(type) << " over " << axes.size() << " axes from " << axes[0] << ", " << A << "," << B << "," << C;
+              << names[i] << " " << name(type) << " over " << axes.size() << " axes from " << axes[0] << ", " << A
+              << "," << B << "," << C;
       }
     }
 }
 
-/// Largest difference in units of the last place of the larger value, at least those of `least`; NaN and infinities must match.
+/// Largest difference in units of the last place of the larger value, at least those of `least`; NaN and infinities
+/// must match.
 double distance(const Tensor& got, const Tensor& want, double least) {
   const double ulp = want.dtype == DType::f32 ? 0x1p-23 : want.dtype == DType::bf16 ? 0x1p-7 : 0x1p-10;
   double worst = 0;
@@ -179,7 +188,8 @@ TEST(CpuRows, SoftmaxOnEveryKindOfRow) {
   for (const char* type : {"f32", "f16", "bf16"})
     for (const char* op : {"softmax", "log_softmax"}) {
       const std::string t = type;
-      const Runner runner("graph @g(%x: " + t + "[R,C]) -> " + t + "[R,C] {\n %y = " + op + " %x {axes=[1]}\n return %y\n}");
+      const Runner runner("graph @g(%x: " + t + "[R,C]) -> " + t + "[R,C] {\n %y = " + op +
+                          " %x {axes=[1]}\n return %y\n}");
       for (int64_t c : {0, 1, 2, 7, 15, 16, 17, 64, 65, 100, 1000, 4099}) {
         const int64_t r = c == 7 ? 77 : 14;
         Tensor x{DType::f32, {r, c}, std::vector<std::byte>(static_cast<size_t>(r * c) * 4)};
@@ -192,8 +202,8 @@ TEST(CpuRows, SoftmaxOnEveryKindOfRow) {
             if (i == 2) v = j == c - 1 ? 3 : -INFINITY;
             if (i == 3 && j == c / 2) v = INFINITY;
             if (i == 4 && j == c / 2) v = NAN;
-            if (i == 5) v = static_cast<float>(j) * 9;           // the maximum grows all the way
-            if (i == 6) v = static_cast<float>(c - j) * 9;       // and falls
+            if (i == 5) v = static_cast<float>(j) * 9;      // the maximum grows all the way
+            if (i == 6) v = static_cast<float>(c - j) * 9;  // and falls
             if (i == 7) v = j > 20 ? 200 : -200;
             if (i == 8) v = 1e4f * v;
             if (i == 9) v = j % 40 == 39 ? 3e4f : -3e4f;
@@ -208,13 +218,16 @@ TEST(CpuRows, SoftmaxOnEveryKindOfRow) {
         ASSERT_TRUE(want) << want.error().text();
         const std::vector<Tensor> got = run(runner, {in}, {{"R", r}, {"C", c}});
         const double least = std::string(op) == "softmax" ? 1e-3 : 1;
-        EXPECT_LT(distance(got[0], (*want)[0], least), dtype == DType::f32 ? 40 : 1.01) << type << " " << op << " " << c;
+        EXPECT_LT(distance(got[0], (*want)[0], least), dtype == DType::f32 ? 40 : 1.01)
+            << type << " " << op << " " << c;
       }
     }
 }
 
 TEST(CpuRows, NothingToReduce) {
-  const Runner runner("graph @e(%x: f32[2,0]) -> (f32[2], f32[2]) {\n %m = mean %x {axes=[1]}\n %v = var %x {axes=[1]}\n return %m, %v\n}");
+  const Runner runner(
+      "graph @e(%x: f32[2,0]) -> (f32[2], f32[2]) {\n %m = mean %x {axes=[1]}\n %v = var %x {axes=[1]}\n return %m, "
+      "%v\n}");
   const std::vector<Tensor> got = run(runner, {Tensor{DType::f32, {2, 0}, {}}});
   for (const Tensor& t : got)
     for (int64_t i = 0; i < 2; ++i) EXPECT_TRUE(std::isnan(element(t, i)));
@@ -222,18 +235,23 @@ TEST(CpuRows, NothingToReduce) {
 
 TEST(CpuRows, NormsAgreeWithTheReference) {
   const char* texts[] = {
-      "graph @l(%x: f32[R,C], %s: f32[C], %b: f32[C]) -> f32[R,C] {\n %y = layer_norm %x, %s, %b {axes=[1], eps=1e-05}\n return %y\n}",
-      "graph @l(%x: bf16[R,C], %s: bf16[C], %b: bf16[C]) -> bf16[R,C] {\n %y = layer_norm %x, %s, %b {axes=[1], eps=1e-05}\n return %y\n}",
+      "graph @l(%x: f32[R,C], %s: f32[C], %b: f32[C]) -> f32[R,C] {\n %y = layer_norm %x, %s, %b {axes=[1], "
+      "eps=1e-05}\n return %y\n}",
+      "graph @l(%x: bf16[R,C], %s: bf16[C], %b: bf16[C]) -> bf16[R,C] {\n %y = layer_norm %x, %s, %b {axes=[1], "
+      "eps=1e-05}\n return %y\n}",
       "graph @m(%x: f32[R,C], %s: f32[C]) -> f32[R,C] {\n %y = rms_norm %x, %s {axes=[1], eps=1e-05}\n return %y\n}",
       "graph @c(%x: f32[R,C]) -> f32[R,C] {\n %y = softmax %x {axes=[0]}\n return %y\n}",
       "graph @e(%x: f32[R,C]) -> f32[R] {\n %y = logsumexp %x {axes=[1]}\n return %y\n}",
       "graph @v(%x: f32[R,C]) -> f32[C] {\n %m = var %x {axes=[0], ddof=1}\n return %m\n}",
-      "graph @g(%x: f32[2,R,C], %s: f32[R], %b: f32[R]) -> f32[2,R,C] {\n %y = group_norm %x, %s, %b {groups=1, eps=1e-05}\n return %y\n}",
-      "graph @q(%x: f32[R,C]) -> (i8[R,C], f32[R,1]) {\n %a = abs %x\n %m = reduce_max %a {axes=[1], keep=true}\n %s = div %m, 127.0\n"
+      "graph @g(%x: f32[2,R,C], %s: f32[R], %b: f32[R]) -> f32[2,R,C] {\n %y = group_norm %x, %s, %b {groups=1, "
+      "eps=1e-05}\n return %y\n}",
+      "graph @q(%x: f32[R,C]) -> (i8[R,C], f32[R,1]) {\n %a = abs %x\n %m = reduce_max %a {axes=[1], keep=true}\n %s = "
+      "div %m, 127.0\n"
       " %q = div %x, %s\n %r = round_even %q\n %i = cast %r {to=i8}\n return %i, %s\n}"};
   for (const char* text : texts) {
     const Runner runner(text);
-    for (auto [r, c] : {std::pair<int64_t, int64_t>{5, 4096}, {3, 1}, {70, 33}, {1, 100000}, {2, 17}, {300, 8}, {77, 3}}) {
+    for (auto [r, c] :
+         {std::pair<int64_t, int64_t>{5, 4096}, {3, 1}, {70, 33}, {1, 100000}, {2, 17}, {300, 8}, {77, 3}}) {
       std::vector<Tensor> inputs;
       const Sizes sizes{{"R", r}, {"C", c}};
       for (const Port& port : runner.graph.inputs()) {
@@ -254,7 +272,8 @@ TEST(CpuRows, NormsAgreeWithTheReference) {
         set_threads(threads);
         const std::vector<Tensor> got = run(runner, inputs, sizes);
         for (size_t i = 0; i < got.size(); ++i)
-          EXPECT_LT(distance(got[i], (*want)[i], 1), got[i].dtype == DType::f32 ? 40 : 1.01) << text << " " << r << "x" << c;
+          EXPECT_LT(distance(got[i], (*want)[i], 1), got[i].dtype == DType::f32 ? 40 : 1.01)
+              << text << " " << r << "x" << c;
         if (threads == 1) first = got;
         EXPECT_EQ(got, first) << text << " " << r << "x" << c << ": the bits depend on the number of threads";
       }

@@ -1,4 +1,5 @@
-// The parallel loop: every item once, nested, from many threads, after fork, by a host's own loop; and what kernels must not touch.
+// The parallel loop: every item once, nested, from many threads, after fork, by a host's own loop; and what kernels
+// must not touch.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,7 +40,8 @@ TEST(CpuThreads, NestedLoopsAndManyCallers) {
   set_threads(3);
   std::atomic<int> inner{0};
   parallel_for(8, 1, [&](int64_t a, int64_t z) {
-    for (int64_t i = a; i < z; ++i) parallel_for(10, 1, [&](int64_t b, int64_t e) { inner += static_cast<int>(e - b); });
+    for (int64_t i = a; i < z; ++i)
+      parallel_for(10, 1, [&](int64_t b, int64_t e) { inner += static_cast<int>(e - b); });
   });
   EXPECT_EQ(inner, 80);
   std::vector<std::thread> callers;
@@ -105,7 +107,8 @@ TEST(CpuThreads, OneKernelFromManyThreads) {
 #if defined(__x86_64__)
 TEST(CpuThreads, TheControlWordStaysAndDenormalsCount) {
   const unsigned before = _mm_getcsr();
-  const Runner run("graph @g(%x: f32[N]) -> (f32[N], f16[N]) {\n %y = mul %x, 0.5\n %h = cast %y {to=f16}\n return %y, %h\n}");
+  const Runner run(
+      "graph @g(%x: f32[N]) -> (f32[N], f16[N]) {\n %y = mul %x, 0.5\n %h = cast %y {to=f16}\n return %y, %h\n}");
   std::vector<float> x(100, 1e-40f), y(100);
   std::vector<uint16_t> h(100);
   run({{x.data()}, {y.data()}, {h.data()}}, {{"N", 100}});

@@ -1,5 +1,6 @@
 #pragma once
-// Runs one graph as one kernel on the CPU back end, step by step and without the runtime: build, schedule, compile, load, pack, call.
+// Runs one graph as one kernel on the CPU back end, step by step and without the runtime: build, schedule, compile,
+// load, pack, call.
 
 #include <gtest/gtest.h>
 
@@ -38,8 +39,8 @@ inline Group everything(const Graph& graph) {
 }
 
 /// The argument block of a call, from the artifact's slots.
-inline std::vector<std::byte> pack(const Kernel& kernel, const Artifact& artifact, const Binding& binding, const Facts& facts,
-                                   const Launch& launch, void* states) {
+inline std::vector<std::byte> pack(const Kernel& kernel, const Artifact& artifact, const Binding& binding,
+                                   const Facts& facts, const Launch& launch, void* states) {
   std::vector<const Inst*> accesses;
   for (const Inst& inst : kernel.values)
     if (inst.kind == Kind::load || inst.kind == Kind::store) accesses.push_back(&inst);
@@ -55,9 +56,11 @@ inline std::vector<std::byte> pack(const Kernel& kernel, const Artifact& artifac
       case Slot::pointer: {
         const Inst& inst = *accesses[slot.a];
         int64_t offset = 0;
-        for (size_t b = 0; b < inst.map.at.size(); ++b) offset += inst.map.at[b].offset.value(binding.sizes).value() * block_stride(inst, b);
+        for (size_t b = 0; b < inst.map.at.size(); ++b)
+          offset += inst.map.at[b].offset.value(binding.sizes).value() * block_stride(inst, b);
         auto* base = static_cast<std::byte*>(binding.operands[inst.operand].data);
-        value = reinterpret_cast<int64_t>(base + offset * static_cast<int64_t>(bytes(kernel.operands[inst.operand].type)));
+        value =
+            reinterpret_cast<int64_t>(base + offset * static_cast<int64_t>(bytes(kernel.operands[inst.operand].type)));
         break;
       }
       case Slot::step: value = facts.access[slot.a].step[slot.b]; break;
@@ -80,9 +83,11 @@ inline Tensor sample(DType type, std::vector<int64_t> extents, uint64_t seed) {
   Tensor out{type, std::move(extents), {}};
   const size_t n = static_cast<size_t>(out.elements()), size = bytes(type);
   out.data.resize(n * size);
-  std::vector<uint64_t> special = {0, 1, 2, 3, ~uint64_t{0}, uint64_t{1} << (size * 8 - 1), (uint64_t{1} << (size * 8 - 1)) - 1};
+  std::vector<uint64_t> special = {
+      0, 1, 2, 3, ~uint64_t{0}, uint64_t{1} << (size * 8 - 1), (uint64_t{1} << (size * 8 - 1)) - 1};
   if (is_float(type)) {
-    const double numbers[] = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 7.0, 0.1, 1e-3, 1e3, 6e4, 1e38, -1e38, INFINITY, -INFINITY, NAN};
+    const double numbers[] = {0.0, -0.0, 1.0,  -1.0, 0.5, -0.5, 1.5,   2.5,      -2.5,      3.0,
+                              7.0, 0.1,  1e-3, 1e3,  6e4, 1e38, -1e38, INFINITY, -INFINITY, NAN};
     for (double d : numbers) {
       Tensor from{DType::f64, {}, std::vector<std::byte>(8)}, to{type, {}, std::vector<std::byte>(size)};
       std::memcpy(from.data.data(), &d, 8);
@@ -131,14 +136,24 @@ struct Runner {
   mutable std::mutex lock;
   mutable std::map<std::string, Variant> variants;  // by the schedule's bytes
 
-  explicit Runner(const std::string& text, BuildOptions options = {}, std::function<void(Schedule&)> change = {}) : tune(change) {
+  explicit Runner(const std::string& text, BuildOptions options = {}, std::function<void(Schedule&)> change = {})
+      : tune(change) {
     Result<Graph> parsed = parse(text, "test.fus");
-    if (!parsed) { ADD_FAILURE() << parsed.error().text(); return; }
+    if (!parsed) {
+      ADD_FAILURE() << parsed.error().text();
+      return;
+    }
     Result<Graph> lowered = decompose(*parsed);
-    if (!lowered) { ADD_FAILURE() << lowered.error().text(); return; }
+    if (!lowered) {
+      ADD_FAILURE() << lowered.error().text();
+      return;
+    }
     graph = *lowered;
     Result<Kernel> built = build(graph, everything(graph), options);
-    if (!built) { ADD_FAILURE() << built.error().text(); return; }
+    if (!built) {
+      ADD_FAILURE() << built.error().text();
+      return;
+    }
     kernel = *built;
   }
 
@@ -149,9 +164,15 @@ struct Runner {
     auto [at, fresh] = variants.try_emplace(bytes(plan));
     if (!fresh) return &at->second;
     Result<Artifact> compiled = compile(kernel, plan, device);
-    if (!compiled) { ADD_FAILURE() << compiled.error().text() << "\n" << print(kernel); return nullptr; }
+    if (!compiled) {
+      ADD_FAILURE() << compiled.error().text() << "\n" << print(kernel);
+      return nullptr;
+    }
     Result<Code> loaded = load(compiled->bytes, compiled->entry, compiled->finish_entry);
-    if (!loaded) { ADD_FAILURE() << loaded.error().text(); return nullptr; }
+    if (!loaded) {
+      ADD_FAILURE() << loaded.error().text();
+      return nullptr;
+    }
     at->second = {plan, *compiled, *loaded};
     return &at->second;
   }
@@ -161,7 +182,8 @@ struct Runner {
   /// Inputs, then outputs, in the graph's order.
   void operator()(const std::vector<Buffer>& buffers, const Sizes& sizes = {}) const {
     Binding binding = dense_binding(kernel, sizes);
-    const size_t inputs = buffers.size() - std::count_if(kernel.operands.begin(), kernel.operands.end(), [](auto& o) { return o.output; });
+    const size_t inputs = buffers.size() - std::count_if(kernel.operands.begin(), kernel.operands.end(),
+                                                         [](auto& o) { return o.output; });
     for (size_t i = 0; i < kernel.operands.size(); ++i) {
       const Operand& operand = kernel.operands[i];
       const Buffer& buffer = buffers[operand.output ? inputs + operand.index : operand.index];
@@ -177,7 +199,8 @@ struct Runner {
     void* aligned = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(states.data()) + 63) / 64 * 64);
     const std::vector<std::byte> args = pack(kernel, v->artifact, binding, f, call, aligned);
     parallel_for(call.grid[0], call.block, [&](int64_t a, int64_t z) { v->code.entry(args.data(), a, z); });
-    if (v->code.finish) parallel_for(call.grid[1], call.block, [&](int64_t a, int64_t z) { v->code.finish(args.data(), a, z); });
+    if (v->code.finish)
+      parallel_for(call.grid[1], call.block, [&](int64_t a, int64_t z) { v->code.finish(args.data(), a, z); });
   }
 };
 
