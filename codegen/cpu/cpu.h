@@ -7,11 +7,14 @@
 // spread over threads. A split reduction has a second entry with the same signature over rows: it merges partial states
 // in a fixed order.
 //
-// How the CPU reads a Schedule: `vector_axis` is the axis whose neighbours share a vector, lane[vector_axis] the
-// elements of a vector, `steps` how many vectors run side by side, block[vector_axis] the elements of one work item
-// along that axis when it is kept, and, for the outermost reduced axis of a split reduction, the indices of one part.
-// Access.bytes > element size says that an access is contiguous along the vector axis; `bypass` allows non-temporal
-// stores, `prefetch` asks for prefetching.
+// How the CPU reads a Schedule: `vector_axis` is the axis whose neighbours share a vector, lane[vector_axis] the elements
+// of a vector, `steps` how many vectors run side by side, block[vector_axis] the elements of one work item along that
+// axis when it is kept, and block of a reduced axis the indices of one part of a split reduction. A second axis with
+// `lane` is, in cpu_flat, a short inner axis that shares the lanes; in cpu_tile and cpu_column without `block` a short
+// axis that is combed apart in registers (both have their extent baked); in cpu_tile with `block` the other side of
+// square tiles. `ahead`: the stores of a row run beside the reads of the next; keep = cache_buffer: the softmax that
+// keeps its exponentials. Access.bytes > element size says that an access is contiguous along the vector axis, `staged`
+// that it is turned or combed; `bypass` allows non-temporal stores, `prefetch` asks for prefetching.
 
 #include <cstddef>
 #include <cstdint>

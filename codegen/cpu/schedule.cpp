@@ -1,6 +1,5 @@
 // Which axis the lanes run along, how wide, how many vectors side by side, what an item is. Numbers without a source
-// are from prototypes on two Zen 5 cores (docs/performance.md); none depends on the number of threads, so results never
-// do.
+// are from prototypes on two Zen 5 cores; none depends on the number of threads, so results never do.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -16,9 +15,10 @@ constexpr int64_t kTile = 256;                // both sides of an item of a tran
 constexpr int kBypass = 8, kBypassRows = 40;  // arithmetic up to which non-temporal stores pay
 constexpr int64_t kLazyColumns = 262144;      // of a softmax whose exponentials wait in a buffer: 1 MB, the L2
 constexpr int64_t kCombMost = 8;  // longest axis that is combed apart: extent * (extent - 1) shuffles for each vector
-constexpr int64_t kWorthAThread = 65536;  // elements below which another thread does not pay (KERNELS: 64K)
-constexpr int64_t kPart = 32768;          // elements of one part of a split reduction
-constexpr int64_t kFewItems = 64;         // with fewer items than this a long reduction is split
+constexpr int64_t kWorthAThread =
+    65536;  // elements below which another thread does not pay (64K floats serial take as long as waking one)
+constexpr int64_t kPart = 32768;   // elements of one part of a split reduction
+constexpr int64_t kFewItems = 64;  // with fewer items than this a long reduction is split
 
 struct Weight {
   int cost = 0;        // arithmetic per element, in adds
@@ -106,8 +106,6 @@ void split(const Kernel& kernel, const Facts& facts, Schedule& s) {
   s.block[axis] =
       static_cast<uint16_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(kPart / inside, 1, kPart))));
 }
-
-}  // namespace
 
 /// A second axis that accesses are contiguous along which would otherwise be gathered; kNone when there is no
 /// worthwhile one.
@@ -198,104 +196,132 @@ Joint comb_axes(const Kernel& kernel, const Facts& facts, int width, const Weigh
   return best;
 }
 
-Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device) {
-  Schedule s;
-  s.wide_index = true;
-  s.keep = Keep::reload;
-  const Weight weight = weigh(kernel);
-  int width = static_cast<int>(std::clamp<size_t>(device.vector_bytes / weight.widest, 2, 64));
+/// Where lanes run, and with which second axis, if any.
+struct Lanes {
   size_t axis = 0;
+  int width = 1;
+  Joint joint, comb;
+  size_t tile = kNone;
+};
+
+Lanes choose_lanes(const Kernel& kernel, const Facts& facts, const Weight& weight, const Device& device) {
+  Lanes out;
+  out.width = static_cast<int>(std::clamp<size_t>(device.vector_bytes / weight.widest, 2, 64));
+  const int narrow = std::min(out.width, 16);  // what is turned or combed in registers
   double best = 0;
   for (size_t k = kernel.axes.size(); k-- > 0;) {
-    const double cost = cost_along(kernel, facts, k, width);
-    if (k + 1 == kernel.axes.size() || cost < best) best = cost, axis = k;
+    const double cost = cost_along(kernel, facts, k, out.width);
+    if (k + 1 == kernel.axes.size() || cost < best) best = cost, out.axis = k;
   }
-  const bool reduces = kernel.has_reductions();
+  if (kernel.axes.size() < 2) return out;
+  const Joint comb = comb_axes(kernel, facts, narrow, weight);
   Joint joint;
-  if (!reduces && kernel.axes.size() > 1) joint = joint_axes(kernel, facts, width, weight.cost);
-  if (joint.outer != kNone && joint.cost >= best) joint.outer = kNone;
-  if (joint.outer != kNone) axis = joint.outer;
-  Joint comb;
-  if (kernel.axes.size() > 1) comb = comb_axes(kernel, facts, std::min(width, 16), weight);
-  if (comb.outer != kNone && comb.cost >= (joint.outer != kNone ? joint.cost : best)) comb.outer = kNone;
-  if (comb.outer != kNone) {
-    joint.outer = kNone;
-    axis = comb.outer;
-    width = std::min(width, 16);
+  if (!kernel.has_reductions()) joint = joint_axes(kernel, facts, out.width, weight.cost);
+  if (joint.outer != kNone && joint.cost < best) {
+    best = joint.cost;
+    out.joint = joint;
+    out.axis = joint.outer;
   }
-  s.vector_axis = static_cast<uint8_t>(axis);
-  const bool rows = !kernel.axes.empty() && kernel.axes[axis].reduced;
-  s.skeleton = !reduces ? Template::cpu_flat : rows ? Template::cpu_rows : Template::cpu_column;
-  s.steps = reduces && weight.cost <= 40 ? 4 : weight.cost <= 120 ? 2 : 1;
-  const size_t tile = reduces || kernel.axes.empty() || joint.outer != kNone || comb.outer != kNone
-                          ? kNone
-                          : tile_axis(kernel, facts, axis, std::min(width, 16));
-  if (tile != kNone) width = std::min(width, 16);
-  if (comb.outer != kNone) s.steps = 1;
-  if (s.skeleton == Template::cpu_column && weight.cost <= 40 && comb.outer == kNone) {
-    // Wide strips: a column sum of 16 vectors runs at the copy rate, of 4 at half of it. Accumulators must fit the
+  if (comb.outer != kNone && comb.cost < best) {
+    out.joint = {};
+    out.comb = comb;
+    out.axis = comb.outer;
+    out.width = narrow;
+  } else if (!kernel.has_reductions() && out.joint.outer == kNone) {
+    out.tile = tile_axis(kernel, facts, out.axis, narrow);
+    if (out.tile != kNone) out.width = narrow;
+  }
+  return out;
+}
+
+/// Vectors side by side: enough to hide latencies, few enough for the registers.
+uint16_t side_by_side(const Kernel& kernel, const Facts& facts, const Lanes& lanes, const Weight& weight,
+                      const Schedule& s) {
+  if (kernel.axes.empty() || lanes.tile != kNone || lanes.comb.outer != kNone) return 1;
+  if (lanes.joint.outer != kNone) return static_cast<uint16_t>(lanes.joint.side);
+  if (s.ahead) return weight.cost <= 40 ? 4 : 2;
+  if (s.skeleton == Template::cpu_column && weight.cost <= 40) {
+    // Wide strips: a column sum of 16 vectors runs at the copy rate, of 4 at half of it. The accumulators fill the
     // registers.
     size_t fields = 0;
     for (const Reduction& r : kernel.reductions)
-      fields += field_count(r) * (bytes(r.accumulate) * static_cast<size_t>(width) + 63) / 64;
-    s.steps = static_cast<uint16_t>(std::bit_floor(std::max<size_t>(1, 16 / std::max<size_t>(1, fields))));
-    while (s.steps > 1 && facts.extents[axis] <= int64_t{s.steps} / 2 * width) s.steps /= 2;
+      fields += field_count(r) * (bytes(r.accumulate) * static_cast<size_t>(lanes.width) + 63) / 64;
+    auto side = static_cast<uint16_t>(std::bit_floor(std::max<size_t>(1, 16 / std::max<size_t>(1, fields))));
+    while (side > 1 && facts.extents[lanes.axis] <= int64_t{side} / 2 * lanes.width) side /= 2;
+    return side;
   }
-  if (!kernel.axes.empty()) {
-    s.lane[axis] = static_cast<uint16_t>(width);
-    if (!rows) s.block[axis] = static_cast<uint16_t>(reduces ? width * s.steps : kChunk);
-  } else {
-    s.steps = 1;
+  return kernel.has_reductions() && weight.cost <= 40 ? 4 : weight.cost <= 120 ? 2 : 1;
+}
+
+/// What a lane and an item cover along each axis.
+void set_extents(const Kernel& kernel, const Facts& facts, const Lanes& lanes, Schedule& s) {
+  if (kernel.axes.empty()) return;
+  const size_t axis = lanes.axis;
+  s.lane[axis] = static_cast<uint16_t>(lanes.width);
+  if (!kernel.axes[axis].reduced)
+    s.block[axis] = static_cast<uint16_t>(kernel.has_reductions() ? lanes.width * s.steps : kChunk);
+  if (lanes.tile != kNone) {
+    s.lane[lanes.tile] = static_cast<uint16_t>(lanes.width);
+    s.block[axis] = s.block[lanes.tile] = kTile;
   }
-  if (comb.outer != kNone) {
-    if (!reduces) s.skeleton = Template::cpu_tile;
-    s.lane[comb.inner] = static_cast<uint16_t>(facts.extents[comb.inner]);
-    s.baked = static_cast<uint16_t>(1u << comb.inner);
-    s.block[axis] = static_cast<uint16_t>(kChunk / 8);
+  const Joint& second = lanes.comb.outer != kNone ? lanes.comb : lanes.joint;
+  if (second.outer == kNone) return;
+  const int64_t extent = facts.extents[second.inner];
+  s.lane[second.inner] = static_cast<uint16_t>(extent);
+  s.baked = static_cast<uint16_t>(1u << second.inner);
+  const int64_t group = lanes.comb.outer != kNone ? lanes.width : int64_t{second.side} * lanes.width / extent;
+  s.block[axis] = static_cast<uint16_t>(std::max<int64_t>(1, kChunk / extent / group) * group);
+}
+
+void set_accesses(const Kernel& kernel, const Facts& facts, const Lanes& lanes, const Weight& weight, Schedule& s) {
+  size_t n = 0;
+  for (const Inst& inst : kernel.values) {
+    if (inst.kind != Kind::load && inst.kind != Kind::store) continue;
+    const Facts::Access& fact = facts.access[n++];
+    const size_t size = bytes(kernel.operands[inst.operand].type);
+    bool wide = !kernel.axes.empty() && (inst.varies >> lanes.axis & 1) && contiguous(kernel, inst, fact, lanes.axis);
+    if (lanes.joint.outer != kNone)
+      wide = joins(inst, fact, lanes.axis, lanes.joint.inner, facts.extents[lanes.joint.inner]);
+    Access access;
+    access.bytes = static_cast<uint8_t>(wide ? std::min<size_t>(64, size * static_cast<size_t>(lanes.width)) : size);
+    if (wide && (!kernel.has_reductions() || s.ahead)) {
+      const int most = s.ahead ? kBypassRows : kBypass;
+      access.bypass = inst.kind == Kind::store && inst.map.guard == kNoVal && !weight.heavy && weight.cost <= most;
+      access.prefetch = s.ahead || weight.cost > kBypass;
+    }
+    if (lanes.tile != kNone) access.staged = turns(inst, fact, lanes.axis, lanes.tile);
+    if (lanes.comb.outer != kNone)
+      access.staged = combs(inst, fact, lanes.axis, lanes.comb.inner, facts.extents[lanes.comb.inner]);
+    s.access.push_back(access);
   }
-  if (joint.outer != kNone) {
-    const int64_t extent = facts.extents[joint.inner], indices = int64_t{joint.side} * width / extent;
-    s.steps = static_cast<uint16_t>(joint.side);
-    s.lane[joint.inner] = static_cast<uint16_t>(extent);
-    s.baked = static_cast<uint16_t>(1u << joint.inner);
-    s.block[axis] = static_cast<uint16_t>(std::max<int64_t>(1, kChunk / extent / indices) * indices);
-  }
+}
+
+}  // namespace
+
+Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device) {
+  const Weight weight = weigh(kernel);
+  const Lanes lanes = choose_lanes(kernel, facts, weight, device);
+  const bool rows = !kernel.axes.empty() && kernel.axes[lanes.axis].reduced;
+  const bool turned = lanes.tile != kNone || (lanes.comb.outer != kNone && !kernel.has_reductions());
+  Schedule s;
+  s.wide_index = true;
+  s.keep = Keep::reload;
+  s.vector_axis = static_cast<uint8_t>(lanes.axis);
+  s.skeleton = turned                     ? Template::cpu_tile
+               : !kernel.has_reductions() ? Template::cpu_flat
+               : rows                     ? Template::cpu_rows
+                                          : Template::cpu_column;
   // Stores of a row run beside the reads of the next.
-  if (rows && kernel.sweeps.size() > 1 && kernel.sweeps.back().reductions.empty() &&
-      !kernel.sweeps.back().stores.empty()) {
-    s.ahead = 1;
-    s.steps = weight.cost <= 40 ? 4 : 2;
-  }
+  const Sweep& last = kernel.sweeps.back();
+  s.ahead = rows && kernel.sweeps.size() > 1 && last.reductions.empty() && !last.stores.empty();
   if (s.ahead && std::popcount(static_cast<unsigned>(kernel.reduced_axes())) == 1 && facts.columns <= kLazyColumns)
     if (const auto lazy = lazy_pair(kernel)) {
       s.keep = Keep::cache_buffer;
       s.cut = {lazy->e};
     }
-  if (tile != kNone) {
-    s.skeleton = Template::cpu_tile;
-    s.steps = 1;
-    s.lane[tile] = static_cast<uint16_t>(width);
-    s.block[axis] = s.block[tile] = kTile;
-  }
-  size_t n = 0;
-  for (const Inst& inst : kernel.values) {
-    if (inst.kind != Kind::load && inst.kind != Kind::store) continue;
-    Access access;
-    const size_t size = bytes(kernel.operands[inst.operand].type);
-    const bool wide = joint.outer != kNone ? joins(inst, facts.access[n], axis, joint.inner, facts.extents[joint.inner])
-                                           : !kernel.axes.empty() && (inst.varies >> axis & 1) &&
-                                                 contiguous(kernel, inst, facts.access[n], axis);
-    access.bytes = static_cast<uint8_t>(wide ? std::min<size_t>(64, size * static_cast<size_t>(width)) : size);
-    if (wide && (!reduces || s.ahead)) {
-      const int most = s.ahead ? kBypassRows : kBypass;
-      access.bypass = inst.kind == Kind::store && inst.map.guard == kNoVal && !weight.heavy && weight.cost <= most;
-      access.prefetch = s.ahead || weight.cost > kBypass;
-    }
-    access.staged = (tile != kNone && turns(inst, facts.access[n], axis, tile)) ||
-                    (comb.outer != kNone && combs(inst, facts.access[n], axis, comb.inner, facts.extents[comb.inner]));
-    s.access.push_back(access);
-    ++n;
-  }
+  s.steps = side_by_side(kernel, facts, lanes, weight, s);
+  set_extents(kernel, facts, lanes, s);
+  set_accesses(kernel, facts, lanes, weight, s);
   if (!kernel.axes.empty()) split(kernel, facts, s);
   return s;
 }
