@@ -14,6 +14,7 @@
 
 // Every allocation of this process, so that a warm call can be seen to make none.
 static std::atomic<uint64_t> allocations = 0;
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // gcc 12 sees free() without the malloc() that stands below
 void* operator new(size_t bytes) {
   ++allocations;
   if (void* p = std::malloc(bytes ? bytes : 1)) return p;

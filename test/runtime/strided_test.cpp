@@ -59,7 +59,9 @@ TEST(Strided, OverlapIsExactOnSmallBoxes) {
       EXPECT_EQ(range(a.view()).end, *x.rbegin() + 1);
     }
     const bool twice = std::set<uintptr_t>(x.begin(), x.end()).size() != x.size();
-    if (twice) EXPECT_TRUE(overlaps_itself(a.view())) << "round " << round;
+    if (twice) {
+      EXPECT_TRUE(overlaps_itself(a.view())) << "round " << round;
+    }
   }
   EXPECT_GT(meet, 500);
   EXPECT_LT(meet, 3500);
@@ -113,7 +115,9 @@ TEST(Arena, LiveValuesNeverShareBytes) {
       for (size_t k = 0; k < i; ++k) {
         const bool together = values[i].first <= values[k].last && values[k].first <= values[i].last;
         const bool apart = values[i].offset + values[i].bytes <= values[k].offset || values[k].offset + values[k].bytes <= values[i].offset;
-        if (together && values[i].bytes && values[k].bytes) EXPECT_TRUE(apart);
+        if (together && values[i].bytes && values[k].bytes) {
+          EXPECT_TRUE(apart);
+        }
       }
     }
     EXPECT_LE(total, sum);
