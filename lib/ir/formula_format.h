@@ -57,7 +57,7 @@ struct Format<double> {
   static constexpr double sinh_high = 710.5, tanh_high = 20;
   static constexpr double linear = 0x1p-55, quadratic = 0x1p50;
   static constexpr double erf_high = 5.95;
-  static constexpr double erfc_high = 27.5, erfc_center = 3;
+  static constexpr double erfc_high = 27.5, erfc_center = 3.078125;  // with it the first coefficient is nearly exact
   static constexpr double mills_high = 39, mills_center = 4;
 
   static constexpr double gelu_tanh_high = 22;

@@ -60,7 +60,7 @@ def rows(T):
     yield ("erf", f"log(erfc -b) = b + b p(b), -{end} ≤ b ≤ 0", pick(9, 24), (-end, 0),
            lambda b: mp.log(mp.erfc(-b)) / b - 1, lambda b: b * mp.erfc(-b) / mp.erf(-b))
     yield tail_row("mills", "Φ(-a) e^(a²/2)", mills, pick(14.5, 39), pick(1.75, 4), pick(11, 23), not single)
-    yield tail_row("erfc", "erfc(a) e^(a²)", scaled_erfc, pick(10.25, 27.5), pick(1.5, 3), pick(11, 23), True)
+    yield tail_row("erfc", "erfc(a) e^(a²)", scaled_erfc, pick(10.25, 27.5), pick(1.5, 3.078125), pick(11, 23), True)
     yield ("sin", f"sin r = r + r z p(z), z = r² ≤ {mp.nstr(angle, 3)}", pick(4, 6), (0, angle),
            lambda z: (mp.sin(root(z)) / root(z) - 1) / z, lambda z: z * root(z) / mp.sin(root(z)))
     yield ("cos", f"cos r = 1 - z / 2 + z² p(z), z = r² ≤ {mp.nstr(angle, 3)}", pick(4, 6), (0, angle),
