@@ -61,7 +61,6 @@ struct Planner {
         written[port.node] = true, groups.push_back({{}, {}, {port.node}});
     }
     for (Group& group : groups) {
-      for (NodeId id : group.inputs) write_missing(id);
       PlanStep step{plan.graph, std::move(group), {}, {}};
       for (NodeId id : step.group.inputs) step.inputs.push_back(source(id));
       for (NodeId id : step.group.outputs) {
@@ -70,27 +69,6 @@ struct Planner {
       }
       plan.steps.push_back(std::move(step));
     }
-  }
-
-  /// A value that a group reads and no earlier one writes (its producer was put into several groups, and one of them reads further back
-  /// than the others hold) gets a kernel of its own: it and what it needs from the values in memory on.
-  void write_missing(NodeId id) {
-    if (home[id] != ~0u || graph().node(id).op == Op::constant) return;
-    std::set<NodeId> nodes, inputs;
-    std::vector<NodeId> open{id};
-    while (!open.empty()) {
-      const NodeId at = open.back();
-      open.pop_back();
-      const Node& node = graph().node(at);
-      const bool scalar = node.op == Op::constant && node.type.shape.empty();
-      if (at != id && (home[at] != ~0u || (node.op == Op::constant && !scalar))) inputs.insert(at);
-      else if (!is_leaf(node.op) && nodes.insert(at).second) open.insert(open.end(), node.args.begin(), node.args.end());
-    }
-    PlanStep step{plan.graph, {{nodes.begin(), nodes.end()}, {inputs.begin(), inputs.end()}, {id}}, {}, {}};
-    for (NodeId in : step.group.inputs) step.inputs.push_back(source(in));
-    home[id] = add({PlanBuffer::temporary, 0, graph().node(id).type});
-    step.outputs.push_back(home[id]);
-    plan.steps.push_back(std::move(step));
   }
 
   void add_copies() {

@@ -56,7 +56,9 @@ struct Planner {
     return node.op == Op::input || (node.op == Op::constant && !node.type.shape.empty());
   }
 
-  Group describe(const std::vector<NodeId>& nodes) const {
+  /// The group that computes `nodes`, being or replacing the groups `self`. A value goes to memory when the graph returns it or
+  /// another group reads it: one that computes a reader of the value but not the value.
+  Group describe(const std::vector<NodeId>& nodes, const std::set<GroupId>& self) const {
     Group group;
     group.nodes = nodes;
     auto inside = [&](NodeId id) { return std::binary_search(nodes.begin(), nodes.end(), id); };
@@ -65,7 +67,8 @@ struct Planner {
       for (NodeId arg : graph.node(id).args)
         if (!inside(arg) && (in_memory(arg) || computed(arg))) inputs.insert(arg);
       bool needed = is_output[id];
-      for (NodeId user : users[id]) needed = needed || !inside(user);
+      for (NodeId user : users[id])
+        for (GroupId home : homes[user]) needed = needed || (!self.contains(home) && !computes(home, id));
       if (needed) group.outputs.push_back(id);
     }
     group.inputs.assign(inputs.begin(), inputs.end());
@@ -218,7 +221,7 @@ struct Planner {
   void propose_siblings(GroupId id) {
     // Groups that read what this one reads. A value with very many readers would give quadratic pairs: the nearest eight do.
     std::map<GroupId, double> shared;
-    for (NodeId input : describe(parts[id].nodes).inputs) {
+    for (NodeId input : describe(parts[id].nodes, {id}).inputs) {
       size_t count = 0;
       for (NodeId user : users[input])
         for (GroupId home : homes[user])
@@ -257,7 +260,7 @@ struct Planner {
         refuse(pair, "cycle", "a third kernel stands between them");
         continue;
       }
-      if (auto why = objection(describe(together(pair.first, pair.second)))) {
+      if (auto why = objection(describe(together(pair.first, pair.second), {pair.first, pair.second}))) {
         refuse(pair, why->first, why->second);
         continue;
       }
@@ -283,13 +286,14 @@ struct Planner {
       if (!parts[k].alive || !is_cheap(parts[k])) continue;
       const std::set<GroupId> into = readers(k);
       double stored = 0, recomputed = 0;
-      for (NodeId id : describe(parts[k].nodes).inputs) stored += value_bytes(graph, id);
+      for (NodeId id : describe(parts[k].nodes, {k}).inputs) stored += value_bytes(graph, id);
       bool fits = into.size() > 1;
       for (GroupId reader : into) {
-        const Group group = describe(together(reader, k));
+        Group group = describe(together(reader, k), {reader, k});
+        std::erase_if(group.outputs, [&](NodeId id) { return computes(k, id); });  // every reader will compute its own
         fits = fits && !objection(group);
         for (NodeId id : group.inputs) recomputed += value_bytes(graph, id);
-        for (NodeId id : describe(parts[reader].nodes).inputs) stored += value_bytes(graph, id);
+        for (NodeId id : describe(parts[reader].nodes, {reader}).inputs) stored += value_bytes(graph, id);
         if (!fits) break;
       }
       if (!fits || recomputed > stored) continue;
@@ -310,8 +314,8 @@ struct Planner {
   /// Groups in launch order, with the outputs that somebody else reads.
   GroupPlan plan() {
     std::vector<Group> groups;
-    for (const Part& part : parts)
-      if (part.alive) groups.push_back(describe(part.nodes));
+    for (GroupId id = 0; id < parts.size(); id++)
+      if (parts[id].alive) groups.push_back(describe(parts[id].nodes, {id}));
     std::vector<char> stored(graph.size(), false), read(graph.size(), false);
     for (const Group& group : groups)
       for (NodeId id : group.inputs) read[id] = true;
@@ -367,6 +371,22 @@ struct Planner {
 
 }  // namespace
 
+namespace {
+
+/// Every value that a group reads is there by then: an input, a constant, or written by an earlier group; so is every output.
+bool is_complete(const Graph& graph, const GroupPlan& plan) {
+  std::vector<char> there(graph.size(), false);
+  for (NodeId id = 0; id < graph.size(); id++) there[id] = is_leaf(graph.node(id).op);
+  for (const Group& group : plan.groups) {
+    for (NodeId id : group.inputs)
+      if (!there[id]) return false;
+    for (NodeId id : group.outputs) there[id] = true;
+  }
+  return std::all_of(graph.outputs().begin(), graph.outputs().end(), [&](const Port& port) { return there[port.node]; });
+}
+
+}  // namespace
+
 Result<GroupPlan> fuse(const Graph& graph, const FuseOptions& options) {
   Planner planner{graph, options, graph.users(), std::vector<char>(graph.size(), false), {}, {}};
   for (const Port& port : graph.outputs()) planner.is_output[port.node] = true;
@@ -378,6 +398,13 @@ Result<GroupPlan> fuse(const Graph& graph, const FuseOptions& options) {
     planner.recompute_cheap();
   }
   GroupPlan plan = planner.plan();
+  if (!is_complete(graph, plan)) {
+    // Two copies of a value, and the group that stores it waits for one that reads it: rare, and one kernel a node is always right.
+    if (!options.merge) return internal_error("the plan of graph @" + graph.name() + " is incomplete");
+    FuseOptions apart = options;
+    apart.merge = false;
+    return fuse(graph, apart);
+  }
   for (const Group& group : plan.groups)
     if (Result<Kernel> kernel = build(graph, group, {options.numerics}); !kernel) {
       Error error = kernel.error();

@@ -160,5 +160,34 @@ TEST(Fuse, DiamondOfDoubledValuesStaysSmall) {
   EXPECT_EQ(plan->groups.size(), 1u);
 }
 
+TEST(Fuse, EveryValueReadIsWritten) {
+  // From an ONNX loss: the mask is computed beside one copy of its reader, and read from memory by the other copy.
+  const Planned p = plan_of(R"(graph @loss(%x: f32[3,5,2], %t: i64[3,2]) -> f32[] {
+    %e = reshape %t {shape=[3,1,2]}
+    %mask = eq %e, 1
+    %n = select %mask, 0, %e
+    %i = iota {shape=[1,5,1], to=i64, axis=1}
+    %h = eq %n, %i
+    %s = select %h, %x, -inf
+    %g = reduce_max %s {axes=[1], keep=true}
+    %m = reshape %mask {shape=[3,2]}
+    %z = constant {value=f32[] 0.0}
+    %w = select %m, %z, 1.0
+    %l = reshape %g {shape=[3,2]}
+    %k = mul %l, %w
+    %a = sum %k {axes=[0,1]}
+    %b = sum %w {axes=[0,1]}
+    %y = div %a, %b
+    return %y
+  })");
+  std::vector<char> there(p.graph.size(), false);
+  for (NodeId id = 0; id < p.graph.size(); id++) there[id] = is_leaf(p.graph.node(id).op);
+  for (const Group& group : p.plan.groups) {
+    for (NodeId id : group.inputs) EXPECT_TRUE(there[id]) << p.text();
+    for (NodeId id : group.outputs) there[id] = true;
+  }
+  EXPECT_LE(p.plan.groups.size(), 4u) << p.text();
+}
+
 }  // namespace
 }  // namespace fusec
