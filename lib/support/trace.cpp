@@ -51,8 +51,15 @@ void Trace::dump(const std::string& name, std::string_view text) {
   if (dump_dir_.empty()) return;
   std::error_code failed;
   fs::create_directories(dump_dir_, failed);
-  if (const Status written = write_file_atomically((fs::path(dump_dir_) / name).string(), text); !written)
-    say(written.error().text() + "\n");
+  if (const Status written = write_file_atomically((fs::path(dump_dir_) / name).string(), text); !written) {
+    const std::lock_guard lock(mutex_);
+    if (dumped_) dumped_ = written;
+  }
+}
+
+Status Trace::dumped() const {
+  const std::lock_guard lock(mutex_);
+  return dumped_;
 }
 
 void Trace::dump_next(std::string_view name, std::string_view text) {

@@ -14,8 +14,8 @@
 
 namespace fusec {
 
-/// Thread-safe: kernels of one program are compiled side by side. Recording never fails; a dump that cannot be written is
-/// reported once through `say`.
+/// Thread-safe: kernels of one program are compiled side by side. Recording never fails; of the dumps that
+/// cannot be written, dumped() has the first.
 class Trace {
  public:
   Trace() = default;
@@ -31,6 +31,8 @@ class Trace {
   void dump(const std::string& name, std::string_view text);
   /// Writes DIR/NN-NAME.fus with NN = 00, 01, 02 … in order.
   void dump_next(std::string_view name, std::string_view text);
+  /// The first dump that could not be written, if any.
+  Status dumped() const;
   bool dumps() const { return !dump_dir_.empty(); }
   const std::string& dump_dir() const { return dump_dir_; }
 
@@ -56,6 +58,7 @@ class Trace {
   mutable std::mutex mutex_;
   std::string dump_dir_;
   int next_ = 0;
+  Status dumped_ = Done{};
   std::map<std::string, int64_t, std::less<>> counters_;
   std::vector<std::pair<std::string, double>> times_;
 };

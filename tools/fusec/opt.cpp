@@ -34,12 +34,12 @@ std::vector<std::string> separated(const std::vector<std::string>& lists) {
 
 void declare(CLI::App& app, Options& o) {
   o.chosen = app.add_option("--passes", o.passes, "a,b: only these, in this order; nothing: none (default: the whole pipeline)")->expected(0, 1);
-  app.add_option("--print-after", o.print_after, "pass or all: print the graph after it, to stderr");
+  add_list(app, "--print-after", o.print_after, "pass or all: print the graph after it, to stderr");
   app.add_flag("--print-changed", o.pass.print_changed, "print the graph after each pass that changed it, to stderr");
   app.add_option("--dump-dir", o.dump_dir, "write 00-input.fus, 01-…fus there");
   app.add_flag("--verify-each", o.pass.verify_each, "verify the graph after each pass");
-  app.add_option("--disable", o.disable, "pass or rule that must not run; may repeat");
-  app.add_option("--stop-after-rule", o.pass.stop_after_rule, "no rule fires after the n-th firing: bisects a miscompile");
+  add_list(app, "--disable", o.disable, "pass or rule that must not run; may repeat");
+  app.add_option("--stop-after-rule", o.pass.stop_after_rule, "no rule fires after the n-th firing: bisects a miscompile")->check(CLI::NonNegativeNumber);
   app.add_flag("--time-passes", o.time, "seconds of each pass, to stderr");
   app.add_flag("--stats", o.stats, "firings of each rule, to stderr");
   add_numerics_option(app, o.pass.numerics);
@@ -56,6 +56,7 @@ Result<std::string> opt(const Options& o, const Graph& graph) {
   trace.sink = [](std::string_view text) { std::cerr << text << (text.ends_with('\n') ? "" : "\n"); };
   Result<Graph> done = run_pipeline(graph, pass, trace);
   if (!done) return done.error();
+  if (const Status dumped = trace.dumped(); !dumped) return dumped.error();
   if (o.stats)
     for (const auto& [name, count] : trace.counters()) std::cerr << name << ": " << count << "\n";
   if (o.time)
