@@ -417,6 +417,8 @@ Program::Stats Program::Impl::stats() const {
 Status Program::run(std::span<const Buffer> inputs, std::span<const Buffer> outputs, const RunOptions& options) const {
   try {
     return impl_->run(inputs, outputs, options);
+  } catch (const std::bad_alloc&) {
+    return environment_error("out of memory");
   } catch (const std::exception& e) {
     return environment_error(std::string("the call stopped: ") + e.what());
   }
@@ -425,6 +427,8 @@ Status Program::run(std::span<const Buffer> inputs, std::span<const Buffer> outp
 Result<size_t> Program::workspace_bytes(std::span<const Buffer> inputs, std::span<const Buffer> outputs) const {
   try {
     return impl_->workspace_bytes(inputs, outputs);
+  } catch (const std::bad_alloc&) {
+    return environment_error("out of memory");
   } catch (const std::exception& e) {
     return environment_error(std::string("the call stopped: ") + e.what());
   }
@@ -468,6 +472,8 @@ Result<Program> compile(const Graph& graph, const CompileOptions& options) {
     auto impl = std::make_shared<Program::Impl>(std::move(plan), std::move(device), options);
     if (Status ready = impl->prepare(); !ready) return ready.error();
     return Program(std::move(impl));
+  } catch (const std::bad_alloc&) {
+    return environment_error("out of memory");
   } catch (const std::exception& e) {
     return environment_error(std::string("compilation stopped: ") + e.what());
   }

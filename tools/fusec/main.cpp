@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <new>
+#include <stdexcept>
 
 #include "tools/fusec/command.h"
 #include "tools/fusec/progress.h"
@@ -56,6 +58,35 @@ A graph in the text form:
 Exit status: 0 good, 1 a check failed, 2 the input is at fault, 3 the environment is, 70 fusec itself.
 Environment: FUSEC_CACHE_DIR, FUSEC_CACHE_BYTES, FUSEC_LOG=off|error|warn|info|debug.)";
 
+/// What CLI11 says, and which word is no subcommand: it only says that one is missing.
+std::string usage_error(const CLI::App* app, const CLI::Error& error) {
+  const std::vector<std::string> rest = app->remaining();
+  const bool unknown = app->get_parent() == nullptr && app->get_subcommands().empty() && !rest.empty();
+  const std::string what = !unknown                       ? error.what()
+                           : rest.front().starts_with("-") ? "unknown option '" + rest.front() + "'"
+                                                           : "unknown subcommand '" + rest.front() + "'";
+  return "error: " + what + "\nRun with --help for more information.\n";
+}
+
+int perform(const Action& action) {
+  try {
+    return action();
+  } catch (const std::bad_alloc&) {
+    return fail(environment_error("out of memory"));
+  } catch (const std::length_error&) {  // a vector beyond its largest size
+    return fail(environment_error("out of memory"));
+  } catch (const std::exception& e) {
+    return fail(internal_error(std::string("exception: ") + e.what()));
+  }
+}
+
+/// The status, or 3 when what was said on standard output did not get there.
+int finished(int status) {
+  std::cout.flush();
+  if (std::cout || status > 1) return status;
+  return fail(environment_error("cannot write to standard output"));
+}
+
 int main(int argc, char** argv) {
   set_command(argc, argv);
   CLI::App app("fusec fuses tensor graphs into few kernels and runs them at the rate the memory allows.", "fusec");
@@ -66,21 +97,16 @@ int main(int argc, char** argv) {
     CLI::App* sub = app.add_subcommand(row.name, row.summary);
     actions.emplace_back(sub, row.add(*sub));
   }
+  app.failure_message(usage_error);
   app.footer(kFooter);  // after the subcommands, which would take it over
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     const int status = app.exit(e, std::cout, std::cerr);
-    return status == 0 ? 0 : 2;
+    return finished(status == 0 ? 0 : 2);
   }
   for (auto& [sub, action] : actions)
-    if (sub->parsed()) {
-      try {
-        return action();
-      } catch (const std::exception& e) {
-        return fail(internal_error(std::string("exception: ") + e.what()));
-      }
-    }
+    if (sub->parsed()) return finished(perform(action));
   return 2;
 }
 

@@ -40,7 +40,7 @@ Result<Tensors> parse_safetensors(std::string_view file) {
     if (!known) return bad("element type " + row["dtype"].get<std::string>() + " is not supported");
     size_t size = bytes(tensor.dtype);
     for (const nlohmann::json& extent : row["shape"]) {
-      if (!extent.is_number_unsigned()) return bad("a bad shape");
+      if (!extent.is_number_unsigned() || extent.get<uint64_t>() > uint64_t(INT64_MAX)) return bad("a bad shape");
       tensor.extents.push_back(extent.get<int64_t>());
       if (__builtin_mul_overflow(size, extent.get<size_t>(), &size)) return bad("a shape beyond all memory");
     }

@@ -38,7 +38,8 @@ std::string_view entry(std::string_view header, std::string_view key) {
 std::optional<std::vector<int64_t>> tuple(std::string_view text) {
   std::vector<int64_t> out;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] < '0' || text[i] > '9') continue;
+    if (std::string_view(" ,()L").find(text[i]) != std::string_view::npos) continue;
+    if (text[i] < '0' || text[i] > '9') return {};  // -1 above all
     int64_t n = 0;
     const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), n);
     if (error != std::errc()) return {};
