@@ -172,6 +172,97 @@ TEST_F(Cli, ReduceFindsTheCulprit) {
   for (const char* gone : {"exp", "add", "mul", "sum", "64"}) EXPECT_EQ(small.find(gone), std::string::npos) << gone << "\n" << small;
 }
 
+TEST_F(Cli, NumbersHaveRanges) {
+  write("f.fus", kGraph);
+  for (const char* bad : {"fuzz --nodes 0", "fuzz --nodes -3", "fuzz --count -1", "fuzz --time nan", "fuzz --time inf", "fuzz --time -1", "fuzz --seed -1",
+                          "run f.fus --dim N=2 --seed -1", "opt f.fus --stop-after-rule -1", "reduce f.fus --timeout 0 -- false"}) {
+    const Ran r = run(bad);
+    EXPECT_EQ(r.status, 2) << bad << "\n" << r.err;
+    EXPECT_TRUE(r.err.starts_with("error: ")) << r.err;
+  }
+  EXPECT_EQ(run("fuzz --nodes 1 --count 3 --time 1.5 --device reference").status, 0) << read(dir / "err");
+}
+
+TEST_F(Cli, ListsTakeOneValueEachTime) {
+  write("f.fus", kGraph);
+  write("x.npy", npy("(2, 3)", {1, -2, 3, -4, 5, -6}));
+  EXPECT_EQ(run("run --device reference --dim N=3 f.fus").status, 0) << read(dir / "err");
+  EXPECT_EQ(run("run --device reference -i x=x.npy -o r=r.npy f.fus").status, 0) << read(dir / "err");
+  EXPECT_EQ(run("opt --disable fold_constants f.fus --disable canonicalise").status, 0) << read(dir / "err");
+  EXPECT_EQ(run("explain --dim N=3 f.fus --target z80").status, 2);
+  EXPECT_NE(read(dir / "err").find("z80"), std::string::npos) << read(dir / "err");
+  EXPECT_EQ(run("run --device reference f.fus --dim N=3 --dim N=3").status, 0) << read(dir / "err");
+  EXPECT_EQ(run("run --device reference f.fus --dim N=3 --dim N=4").status, 2) << "two sizes";
+  EXPECT_EQ(run("run --device reference f.fus --dim N=3 -i x=x.npy").status, 2) << "the file says 2";
+  EXPECT_EQ(run("run --device reference f.fus --dim N=2 -i x=x.npy").status, 0) << read(dir / "err");
+}
+
+TEST_F(Cli, MemoryThatIsNotThereIsTheEnvironment) {
+  write("in.fus", "graph @f(%x: f32[100000000000]) -> f32[100000000000] {\n  %y = neg %x\n  return %y\n}\n");
+  write("out.fus", "graph @f(%x: f32[1]) -> f32[100000000000] {\n  %y = broadcast %x {shape=[100000000000]}\n  return %y\n}\n");
+  for (const char* file : {"in.fus", "out.fus"}) {
+    const Ran r = run(std::string("run --device reference ") + file, "ulimit -v 4000000; ");
+    EXPECT_EQ(r.status, 3) << r.err;
+    EXPECT_NE(r.err.find("memory"), std::string::npos) << r.err;
+  }
+}
+
+TEST_F(Cli, ANameThatIsNotUtf8IsReplacedInJson) {
+  write("\xff.fus", "graph @f(%x: f32[3]) -> f32[3] {\n  %y = neg %x\n  return %y\n}\n");
+  EXPECT_EQ(run("bench \xff.fus --device reference --json b.json").status, 0) << read(dir / "err");
+  EXPECT_NE(read(dir / "b.json").find("\xef\xbf\xbd.fus"), std::string::npos) << read(dir / "b.json");
+}
+
+TEST_F(Cli, TheDeviceIsLookedAtFirst) {
+  write("f.fus", kGraph);
+  const size_t before = files();
+  for (const char* command : {"fuzz --count 2", "test f.fus"}) {
+    EXPECT_EQ(run(std::string(command) + " --device zz").status, 2) << read(dir / "err");
+    EXPECT_EQ(read(dir / "out"), "");
+    EXPECT_EQ(run(std::string(command) + " --device cuda:99").status, 3) << read(dir / "err");
+    EXPECT_EQ(read(dir / "out"), "");
+  }
+  EXPECT_EQ(files(), before + 2) << "only the two captured outputs";
+}
+
+TEST_F(Cli, OutputThatGoesNowhereIsToldOf) {
+  write("f.fus", kGraph);
+  for (const char* command : {"ops", "rules", "passes", "devices", "opt f.fus", "import --help", "--version", "run f.fus --dim N=2 --device reference",
+                              "fuzz --count 0", "test f.fus --device reference"}) {
+    const std::string line = std::string(command) + " > /dev/full 2> full.err; exit $?; true";
+    EXPECT_EQ(run(line).status, 3) << command;
+    EXPECT_NE(read(dir / "full.err").find("cannot write to standard output"), std::string::npos) << command;
+  }
+  EXPECT_EQ(run("opt f.fus --dump-dir /proc/nothing").status, 3) << read(dir / "err");
+  EXPECT_EQ(read(dir / "out"), "");
+}
+
+TEST_F(Cli, ANegativeExtentIsAnInputError) {
+  write("f.fus", kGraph);
+  write("x.npy", npy("(-2, 3)", {1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(run("run f.fus -i x=x.npy --device reference").status, 2);
+  EXPECT_NE(read(dir / "err").find("a bad shape"), std::string::npos) << read(dir / "err");
+}
+
+TEST_F(Cli, UsageErrorsNameTheWord) {
+  write("f.fus", kGraph);
+  const Ran frob = run("frob");
+  EXPECT_EQ(frob.status, 2);
+  EXPECT_EQ(frob.err.find("error: unknown subcommand 'frob'"), 0u) << frob.err;
+  const Ran foo = run("run f.fus --dim N=2 --numerics foo");
+  EXPECT_EQ(foo.status, 2);
+  EXPECT_NE(foo.err.find("foo not in {strict,fused,fast}"), std::string::npos) << foo.err;
+  EXPECT_NE(run("run --help").out.find("{strict,fused,fast}"), std::string::npos);
+  EXPECT_EQ(run("run f.fus --dim N=2 --numerics fast --device reference").status, 0) << read(dir / "err");
+}
+
+TEST_F(Cli, ReduceWritesTheCommandOnOneLine) {
+  write("f.fus", kGraph);
+  EXPECT_EQ(run("reduce f.fus -o small.fus -- sh -c 'exit 1\n# two lines' {}").status, 0) << read(dir / "err");
+  EXPECT_NE(read(dir / "small.fus").find("exit 1\\n# two lines"), std::string::npos) << read(dir / "small.fus");
+  EXPECT_EQ(run("opt small.fus").status, 0) << read(dir / "err");
+}
+
 TEST_F(Cli, ExplainAndEmitNeedNoDevice) {
   write("f.fus", kGraph);
 #if FUSEC_HAS_CPU

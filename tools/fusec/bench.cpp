@@ -90,7 +90,7 @@ int run(const Options& o) {
     }
   }
   if (!o.json.empty())
-    if (Status s = write_output(o.json, rows.dump(2) + "\n"); !s) return fail(s.error());
+    if (Status s = write_output(o.json, rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"); !s) return fail(s.error());
   return status;
 }
 
@@ -100,7 +100,7 @@ Action add_bench(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("FILE", options->files, ".fus or .onnx files; every graph in them is timed on drawn inputs")->required();
   app.add_option("--device", options->execute.device, "auto, cpu or cuda[:N]")->capture_default_str();
-  app.add_option("--dim", options->dims, "N=1024: size of a named dim");
+  add_list(app, "--dim", options->dims, "N=1024: size of a named dim");
   app.add_option("--json", options->json, "also write the figures to this file; - is standard output");
   add_numerics_option(app, options->execute.numerics);
   return [options] { return run(*options); };

@@ -1,6 +1,8 @@
 #include "tools/fusec/command.h"
 
+#include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 #include <iostream>
 #include <iterator>
 
@@ -29,6 +31,23 @@ Status write_output(const std::string& path, std::string_view bytes) {
   if (path != "-") return write_file_atomically(path, bytes);
   std::cout.write(bytes.data(), std::streamsize(bytes.size())).flush();
   return std::cout ? Status(Done{}) : Status(environment_error("cannot write to standard output"));
+}
+
+CLI::Option* add_list(CLI::App& app, const std::string& names, std::vector<std::string>& values, const std::string& help) {
+  return app.add_option(names, values, help)->expected(1)->take_all()->allow_extra_args(false);
+}
+
+std::string not_seconds(const std::string& text) {
+  double seconds = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  const bool good = error == std::errc() && end == text.data() + text.size() && std::isfinite(seconds) && seconds >= 0;
+  return good ? "" : "'" + text + "' is no number of seconds: a finite one, not negative, is expected";
+}
+
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (char c : text) out += c == '\n' ? "\\n" : c == '\r' ? "\\r" : std::string(1, c);
+  return out;
 }
 
 Result<std::vector<Graph>> load_graphs(const std::string& path) {

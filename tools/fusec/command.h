@@ -11,6 +11,7 @@
 
 namespace CLI {
 class App;
+class Option;
 }
 
 namespace fusec::cli {
@@ -27,6 +28,14 @@ int fail(const Error& error);
 Result<std::string> read_input(const std::string& path);
 /// Replaces a file in one step: no partial one is ever seen. "-" is stdout.
 Status write_output(const std::string& path, std::string_view bytes);
+
+/// An option that may repeat, with one value each time: it takes no word that stands for something else.
+CLI::Option* add_list(CLI::App& app, const std::string& names, std::vector<std::string>& values, const std::string& help);
+/// "" or what is wrong with a number of seconds: it is finite and not negative.
+std::string not_seconds(const std::string& text);
+
+/// Line ends as \n and \r, so that a comment of one line stays one.
+std::string one_line(std::string_view text);
 
 /// Graphs of a .fus or .onnx file ("-" is .fus on stdin).
 Result<std::vector<Graph>> load_graphs(const std::string& path);

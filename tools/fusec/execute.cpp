@@ -96,6 +96,13 @@ std::string resolve(const std::string& device) {
   return backend("auto") ? device : "reference";
 }
 
+Status available(const std::string& device) {
+  const std::string name = resolve(device);
+  if (name == "reference") return Done{};
+  Result<std::shared_ptr<const Backend>> found = backend(name);
+  return found ? Status(Done{}) : Status(found.error());
+}
+
 Result<std::vector<Tensor>> execute(const ExecuteOptions& options, const Graph& graph, std::span<const Tensor> inputs, Timing* timing) {
   const double start = now();
   Result<Program> program = compile(graph, {.device = resolve(options.device), .numerics = options.numerics});
@@ -150,7 +157,8 @@ Result<Sizes> parse_dims(const std::vector<std::string>& dims) {
       if (error != std::errc() || end != dim.data() + dim.size()) size = -1;
     }
     if (size < 0) return input_error("--dim " + dim + ": NAME=SIZE is expected");
-    sizes[dim.substr(0, at)] = size;
+    const auto [known, fresh] = sizes.emplace(dim.substr(0, at), size);
+    if (!fresh && known->second != size) return input_error("--dim " + dim + ": it is also " + std::to_string(known->second));
   }
   return sizes;
 }
@@ -167,7 +175,9 @@ Result<Inputs> complete_inputs(const Graph& graph, Tensors given, const std::vec
     if (found == given.end() || found->second.extents.size() != shape.size()) continue;  // a wrong rank is bind's to report
     for (size_t k = 0; k < shape.size(); ++k)
       if (const std::vector<std::string> names = shape[k].symbols(); names.size() == 1 && shape[k] == Dim::symbol(names[0]))
-        sizes->emplace(names[0], found->second.extents[k]);
+        if (const auto [known, fresh] = sizes->emplace(names[0], found->second.extents[k]); !fresh && known->second != found->second.extents[k])
+          return input_error("dim " + names[0] + " is " + std::to_string(found->second.extents[k]) + " in the file of %" + port.name +
+                             ", and " + std::to_string(known->second) + " elsewhere");
   }
   Inputs out;
   for (const Port& port : graph.inputs()) {
@@ -199,8 +209,11 @@ Result<Inputs> complete_inputs(const Graph& graph, Tensors given, const std::vec
 }
 
 void add_numerics_option(CLI::App& app, Numerics& numerics) {
-  app.add_option("--numerics", numerics, "strict: fusing changes no bit; fused: narrow intermediates stay f32; fast: approximations too")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Numerics>{{"strict", Numerics::strict}, {"fused", Numerics::fused}, {"fast", Numerics::fast}}));
+  auto set = [&numerics](const std::string& word) {
+    numerics = word == "fast" ? Numerics::fast : word == "fused" ? Numerics::fused : Numerics::strict;
+  };
+  app.add_option_function<std::string>("--numerics", set, "strict: fusing changes no bit; fused: narrow intermediates stay f32; fast: approximations too")
+      ->check(CLI::IsMember(std::vector<std::string>{"strict", "fused", "fast"}));
 }
 
 Tensor draw(const std::string& name, DType dtype, std::vector<int64_t> extents, uint64_t seed) {

@@ -34,6 +34,10 @@ Result<std::vector<Tensor>> execute(const ExecuteOptions& options, const Graph& 
 /// "auto" as the device it stands for: the reference evaluator where there is neither a GPU nor LLVM.
 std::string resolve(const std::string& device);
 
+/// Can the device be used?
+/// Errors   input: an unknown name; environment: not in this build or on this machine.
+Status available(const std::string& device);
+
 /// Devices that eval lines run on by default: reference, and those that this build and machine have.
 std::vector<std::string> test_devices();
 
@@ -46,7 +50,7 @@ struct Inputs {
   std::vector<std::string> drawn;   // names of those that were not given
 };
 /// The given tensors, and the rest drawn. `dims` are "N=1024"; other named dims follow from given tensors.
-/// Errors   input: a named dim without a size, a tensor of another type.
+/// Errors   input: a named dim without a size or with two, a tensor of another type.
 Result<Inputs> complete_inputs(const Graph& graph, Tensors given, const std::vector<std::string>& dims, uint64_t seed);
 Result<Sizes> parse_dims(const std::vector<std::string>& dims);
 

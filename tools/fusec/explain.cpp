@@ -105,7 +105,7 @@ void declare(CLI::App& app, Options& o) {
 Result<std::string> explain(const Options& o, const Graph& graph) {
   Result<Planned> planned = plan_kernels(graph, o.kernel);
   if (!planned) return planned.error();
-  return o.json ? as_json(graph, *planned, o).dump(2) + "\n" : as_text(graph, *planned, o);
+  return o.json ? as_json(graph, *planned, o).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : as_text(graph, *planned, o);
 }
 
 }  // namespace

@@ -79,6 +79,7 @@ std::string trial(const FuzzOptions& options, uint64_t seed, const Graph& graph,
 }
 
 int run_fuzz(const FuzzOptions& options) {
+  if (Status there = available(options.device); !there) return fail(there.error());
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
@@ -96,7 +97,7 @@ int run_fuzz(const FuzzOptions& options) {
       const std::string path = options.directory + "/fuzz-" + std::to_string(seed) + ".fus";
       std::string sizes;
       for (const auto& [name, value] : drawn.sizes) sizes += "; " + name + " = " + std::to_string(value) + "\n";
-      if (Status written = write_output(path, "; " + command + "\n; " + wrong + "\n" + sizes + print(drawn.graph)); !written) return fail(written.error());
+      if (Status written = write_output(path, "; " + one_line(command) + "\n; " + one_line(wrong) + "\n" + sizes + print(drawn.graph)); !written) return fail(written.error());
       std::cerr << path << ": " << wrong << "\n";
     }
     if (elapsed() - shown > 1) {
@@ -113,11 +114,11 @@ int run_fuzz(const FuzzOptions& options) {
 
 Action add_fuzz(CLI::App& app) {
   auto options = std::make_shared<FuzzOptions>();
-  app.add_option("--seed", options->seed, "first seed; graph k has seed + k");
-  app.add_option("--count", options->count, "graphs");
-  app.add_option("--time", options->seconds, "stop after so many seconds");
+  app.add_option("--seed", options->seed, "first seed; graph k has seed + k")->check(CLI::NonNegativeNumber);
+  app.add_option("--count", options->count, "graphs")->check(CLI::NonNegativeNumber);
+  app.add_option("--time", options->seconds, "stop after so many seconds")->check(not_seconds);
   app.add_option("--device", options->device, "cpu, cuda[:N] or simt");
-  app.add_option("--nodes", options->nodes, "about how many nodes a graph has");
+  app.add_option("--nodes", options->nodes, "about how many nodes a graph has")->check(CLI::Range(1, 1000000));
   app.add_option("-o,--output", options->directory, "where failing graphs are written");
   return [options] { return run_fuzz(*options); };
 }

@@ -38,7 +38,7 @@ Action add_import(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("MODEL", options->model, ".onnx file")->required();
   app.add_option("-o,--output", options->output, ".fus file (default: standard output)");
-  app.add_option("--dim", options->dims, "N=8: value of a named dim of the model");
+  add_list(app, "--dim", options->dims, "N=8: value of a named dim of the model");
   return [options] {
     Result<Sizes> sizes = parse_dims(options->dims);
     if (!sizes) return fail(sizes.error());

@@ -23,7 +23,7 @@ int sm_of(const std::string& target) {
 
 void add_kernel_options(CLI::App& app, KernelOptions& options) {
   app.add_option("--target", options.target, "cpu, or an architecture such as sm_90: no GPU is needed")->capture_default_str();
-  app.add_option("--dim", options.dims, "N=1024: size of a named dim (default: 1024 each)");
+  add_list(app, "--dim", options.dims, "N=1024: size of a named dim (default: 1024 each)");
   app.add_flag("!--no-fuse", options.fuse, "one kernel an operation");
   add_numerics_option(app, options.numerics);
 }

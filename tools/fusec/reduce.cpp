@@ -153,7 +153,7 @@ int run(const Options& o) {
       }
     }
     std::string words;
-    for (const std::string& word : o.command) words += " " + word;
+    for (const std::string& word : o.command) words += " " + one_line(word);
     const Status written = write_output(o.output, "; ends with status " + std::to_string(wanted) + ":" + words + "\n" + print(best));
     result = written ? 0 : fail(written.error());
   }
@@ -169,7 +169,7 @@ Action add_reduce(CLI::App& app) {
   app.add_option("FILE", options->file, ".fus file")->required();
   app.add_option("--graph", options->graph, "which graph of the file");
   app.add_option("-o,--output", options->output, "where the small graph goes (default: standard output)");
-  app.add_option("--timeout", options->timeout, "seconds that one run may take")->capture_default_str();
+  app.add_option("--timeout", options->timeout, "seconds that one run may take")->check(CLI::Range(1, 1000000))->capture_default_str();
   app.add_option("COMMAND", options->command, "behind --: fails on the file; {} stands for it, else it comes last")->required()->expected(1, -1);
   app.footer("Example:\n  fusec reduce bad.fus -o small.fus -- fusec run {} --device cpu --check");
   return [options] { return run(*options); };

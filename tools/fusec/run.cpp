@@ -135,11 +135,13 @@ Action add_run(CLI::App& app) {
   app.add_option("FILE", options->file, ".fus or .onnx file; - is .fus on standard input")->required();
   app.add_option("--graph", options->graph, "which graph of the file");
   app.add_option("--device", options->execute.device, "auto, cpu, cuda[:N], simt or reference")->capture_default_str();
-  app.add_option("-i,--input", options->inputs, "NAME=FILE: .npy, .npz[:NAME], .safetensors[:NAME], ONNX .pb; or a file with names of its own");
-  app.add_option("-o,--output", options->outputs, "NAME=FILE, or FILE for all: .npy, .npz, .safetensors");
-  app.add_option("--dim", options->dims, "N=1024: size of a named dim");
+  add_list(app, "-i,--input", options->inputs, "NAME=FILE: .npy, .npz[:NAME], .safetensors[:NAME], ONNX .pb; or a file with names of its own");
+  add_list(app, "-o,--output", options->outputs, "NAME=FILE, or FILE for all: .npy, .npz, .safetensors");
+  add_list(app, "--dim", options->dims, "N=1024: size of a named dim");
   add_numerics_option(app, options->execute.numerics);
-  app.add_option("--seed", options->seed, "of inputs that are not given: floats about normal, integers within 8 (unsigned: up to 16)")->capture_default_str();
+  app.add_option("--seed", options->seed, "of inputs that are not given: floats about normal, integers within 8 (unsigned: up to 16)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_flag("--check", options->check, "compare with the reference evaluator; exit 1 when they differ");
   app.add_flag("--time", options->time, "median time of a warm call");
   app.add_flag("-q,--quiet", options->quiet, "print no outputs");
