@@ -213,9 +213,11 @@ struct Draw {
   }
 };
 
-bool is_sum(const Graph& graph, const Node& node) {
+/// The result depends on the order of the elements: by rounding, or (min and max) in the sign of a zero.
+bool depends_on_order(const Graph& graph, const Node& node) {
   const bool folds = node.op == Op::sum || node.op == Op::prod || node.op == Op::mean || node.op == Op::var ||
-                     node.op == Op::norm_l1 || node.op == Op::norm_l2 || node.op == Op::logsumexp;
+                     node.op == Op::norm_l1 || node.op == Op::norm_l2 || node.op == Op::logsumexp ||
+                     node.op == Op::reduce_min || node.op == Op::reduce_max;
   const bool normalises = node.op == Op::softmax || node.op == Op::log_softmax || node.op == Op::layer_norm ||
                           node.op == Op::rms_norm || node.op == Op::group_norm;
   return (folds || normalises) && is_float(graph.node(node.args[0]).type.dtype);
@@ -275,7 +277,7 @@ std::vector<Agreement> agreements(const Graph& graph) {
     for (NodeId arg : node.args) of[id] = std::max(of[id], of[arg]);
     if (of[id] == Agreement::exact) {
       // A rounded sum: equal up to the order of additions, unless its terms cancel or overflow; a narrow result may round apart.
-      if (is_sum(graph, node)) of[id] = Agreement::close;
+      if (depends_on_order(graph, node)) of[id] = Agreement::close;
     } else if (!is_smooth(node)) {
       of[id] = Agreement::none;
     }
