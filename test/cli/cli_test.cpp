@@ -79,6 +79,11 @@ TEST_F(Cli, StatusesTellWhoseFaultItIs) {
   EXPECT_EQ(run("run f.fus --dim N=3 --device tpu").status, 2);
   EXPECT_EQ(run("run f.fus --dim N=3 --device cuda:99").status, 3);
   EXPECT_EQ(run("run f.fus --graph g --dim N=3").status, 2);
+  for (const char* command : {"opt", "explain", "emit --target cpu --as plan"}) {
+    const Ran unknown = run(std::string(command) + " f.fus --graph g");
+    EXPECT_EQ(unknown.status, 2) << command;
+    EXPECT_NE(unknown.err.find("there is no graph @g"), std::string::npos) << command << ": " << unknown.err;
+  }
   write("bad.fus", "graph @f(%x: f32[2]) -> f32[2] {\n  return %y\n}\n");
   const Ran bad = run("run bad.fus");
   EXPECT_EQ(bad.status, 2);

@@ -78,15 +78,7 @@ Action add_opt(CLI::App& app) {
   app.add_option("--graph", options->graph, "only this graph of the file");
   declare(app, *options);
   return [options] {
-    Result<std::vector<Graph>> graphs = load_graphs(options->file);
-    if (!graphs) return fail(graphs.error());
-    for (const Graph& graph : *graphs) {
-      if (!options->graph.empty() && graph.name() != options->graph) continue;
-      Result<std::string> text = opt(*options, graph);
-      if (!text) return fail(text.error());
-      std::cout << *text;
-    }
-    return 0;
+    return print_each(options->file, options->graph, [&](const Graph& graph) { return opt(*options, graph); });
   };
 }
 

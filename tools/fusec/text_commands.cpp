@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iostream>
 
 namespace fusec::cli {
 namespace {
@@ -26,6 +27,25 @@ Result<std::string> run_text_command(const std::vector<std::string>& words, cons
     return action(graph);
   }
   return input_error("run: no test can run '" + (words.empty() ? "" : words.front()) + "'");
+}
+
+int print_each(const std::string& file, const std::string& graph, const TextAction& text) {
+  std::vector<Graph> chosen;
+  if (graph.empty()) {
+    Result<std::vector<Graph>> all = load_graphs(file);
+    if (!all) return fail(all.error());
+    chosen = *std::move(all);
+  } else {
+    Result<Graph> one = load_graph(file, graph);
+    if (!one) return fail(one.error());
+    chosen.push_back(*std::move(one));
+  }
+  for (const Graph& each : chosen) {
+    Result<std::string> out = text(each);
+    if (!out) return fail(out.error());
+    std::cout << *out;
+  }
+  return 0;
 }
 
 }  // namespace fusec::cli
