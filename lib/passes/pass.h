@@ -17,6 +17,18 @@ struct PassContext {
 
 using PassFunction = Result<Graph> (*)(const Graph&, PassContext&);
 
+/// Runs `sweep(graph)` on its own result until one fires no rewrite; `sweep` counts what it does in context.rules.
+template <class Sweep>
+Result<Graph> until_quiet(const Graph& graph, PassContext& context, Sweep&& sweep) {
+  Graph current = graph;
+  for (;;) {
+    const int64_t before = context.rules.fired;
+    Result<Graph> next = sweep(current);
+    if (!next || context.rules.fired == before) return next;
+    current = std::move(*next);
+  }
+}
+
 struct Pass {
   std::string_view name;
   PassFunction function;

@@ -173,13 +173,7 @@ class Sweep {
 }  // namespace
 
 Result<Graph> reduces(const Graph& graph, PassContext& context) {
-  Graph current = graph;
-  for (;;) {
-    const int64_t before = context.rules.fired;
-    Result<Graph> next = Sweep(current, context.rules).run();
-    if (!next || context.rules.fired == before) return next;
-    current = std::move(*next);
-  }
+  return until_quiet(graph, context, [&](const Graph& current) { return Sweep(current, context.rules).run(); });
 }
 
 }  // namespace fusec
