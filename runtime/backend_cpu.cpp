@@ -9,16 +9,13 @@
 #include "runtime/backend.h"
 #include "runtime/cpu/orc.h"
 #include "runtime/cpu/threads.h"
+#include "runtime/host_memory.h"
 
 namespace fusec {
 namespace {
 
 struct CpuCode final : Loaded {
   cpu::Code code;
-};
-
-struct HostMemory final : Memory {
-  ~HostMemory() override { std::free(data); }
 };
 
 class CpuBackend final : public Backend {
@@ -63,18 +60,8 @@ class CpuBackend final : public Backend {
     return Done{};
   }
 
-  Result<std::unique_ptr<Memory>> allocate(size_t bytes) const override {
-    auto memory = std::make_unique<HostMemory>();
-    memory->bytes = (std::max<size_t>(bytes, 1) + 255) / 256 * 256;
-    memory->data = std::aligned_alloc(256, memory->bytes);
-    if (!memory->data) return environment_error("out of memory: " + std::to_string(bytes) + " bytes");
-    std::memset(memory->data, 0, memory->bytes);
-    return std::unique_ptr<Memory>(std::move(memory));
-  }
-  Status upload(void* to, const void* from, size_t bytes) const override {
-    std::memcpy(to, from, bytes);
-    return Done{};
-  }
+  Result<std::unique_ptr<Memory>> allocate(size_t bytes) const override { return allocate_host(bytes); }
+  Status upload(void* to, const void* from, size_t bytes) const override { return copy_host(to, from, bytes); }
   Status download(void* to, const void* from, size_t bytes) const override { return upload(to, from, bytes); }
   Status copy(void* to, const void* from, size_t bytes, void*) const override {
     struct Call {

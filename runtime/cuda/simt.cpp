@@ -9,6 +9,7 @@
 
 #include "codegen/cuda/cuda.h"
 #include "runtime/backend.h"
+#include "runtime/host_memory.h"
 
 namespace fusec {
 namespace {
@@ -71,10 +72,6 @@ struct SimtCode final : Loaded {
   std::shared_ptr<void> kernel;
 };
 
-struct HostMemory final : Memory {
-  ~HostMemory() override { std::free(data); }
-};
-
 class SimtBackend final : public Backend {
  public:
   explicit SimtBackend(const Functions& f) : f_(f), device_(cuda::device(90)) {}
@@ -122,18 +119,8 @@ class SimtBackend final : public Backend {
     return done;
   }
 
-  Result<std::unique_ptr<Memory>> allocate(size_t bytes) const override {
-    auto memory = std::make_unique<HostMemory>();
-    memory->bytes = (std::max<size_t>(bytes, 1) + 255) / 256 * 256;
-    memory->data = std::aligned_alloc(256, memory->bytes);
-    if (!memory->data) return environment_error("out of memory: " + std::to_string(bytes) + " bytes");
-    std::memset(memory->data, 0, memory->bytes);
-    return std::unique_ptr<Memory>(std::move(memory));
-  }
-  Status upload(void* to, const void* from, size_t bytes) const override {
-    if (bytes) std::memcpy(to, from, bytes);
-    return Done{};
-  }
+  Result<std::unique_ptr<Memory>> allocate(size_t bytes) const override { return allocate_host(bytes); }
+  Status upload(void* to, const void* from, size_t bytes) const override { return copy_host(to, from, bytes); }
   Status download(void* to, const void* from, size_t bytes) const override { return upload(to, from, bytes); }
   Status copy(void* to, const void* from, size_t bytes, void*) const override { return upload(to, from, bytes); }
   Status clear(void* data, size_t bytes, void*) const override {
