@@ -9,12 +9,6 @@
 namespace fusec {
 namespace {
 
-const char* const kTemplates[] = {"pointwise", "transpose", "rows",     "ring",     "column",    "split",
-                                  "scan",      "cpu_flat",  "cpu_rows", "cpu_column", "cpu_tile"};
-const char* const kKeeps[] = {"none", "registers", "shared", "cluster", "reload", "cache_buffer"};
-const char* const kEdges[] = {"full", "tail", "window", "each"};
-const char* const kFinishes[] = {"none", "last_block", "next_kernel"};
-
 // Little-endian whatever the host: entries of a cache directory outlive a process.
 struct Writer {
   std::string out;
@@ -85,9 +79,9 @@ std::optional<Schedule> parse_schedule(std::string_view text) {
 }
 
 std::string print(const Schedule& s) {
-  std::string out = kTemplates[size_t(s.skeleton)];
-  out += std::string(" keep=") + kKeeps[size_t(s.keep)] + " edges=" + kEdges[size_t(s.edges)];
-  if (s.finish != Finish::none) out += std::string(" finish=") + kFinishes[size_t(s.finish)];
+  std::string out = kTemplateNames[size_t(s.skeleton)];
+  out += std::string(" keep=") + kKeepNames[size_t(s.keep)] + " edges=" + kEdgesNames[size_t(s.edges)];
+  if (s.finish != Finish::none) out += std::string(" finish=") + kFinishNames[size_t(s.finish)];
   field(out, "threads", s.threads);
   if (s.min_blocks > 1) field(out, "min_blocks", s.min_blocks);
   if (s.lanes_per_row > 1) field(out, "lanes_per_row", s.lanes_per_row);

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fusec/result.h"
 #include "lib/kernel/kernel.h"
 
 namespace fusec {
@@ -19,6 +20,12 @@ enum class Template : uint8_t { pointwise, transpose, rows, ring, column, split,
 enum class Keep : uint8_t { none, registers, shared, cluster, reload, cache_buffer };  // where values live between sweeps
 enum class Edges : uint8_t { full, tail, window, each };  // no mask; masked row tail; aligned window; element by element
 enum class Finish : uint8_t { none, last_block, next_kernel };
+// Their names in print() and set(), in the order of the values.
+inline constexpr const char* kTemplateNames[] = {"pointwise", "transpose", "rows",     "ring",       "column",  "split",
+                                                 "scan",      "cpu_flat",  "cpu_rows", "cpu_column", "cpu_tile"};
+inline constexpr const char* kKeepNames[] = {"none", "registers", "shared", "cluster", "reload", "cache_buffer"};
+inline constexpr const char* kEdgesNames[] = {"full", "tail", "window", "each"};
+inline constexpr const char* kFinishNames[] = {"none", "last_block", "next_kernel"};
 
 /// How one load or store is fetched. `bytes` never decides which lane owns which element, so it never changes a bit of a result.
 struct Access {
@@ -54,6 +61,10 @@ std::string bytes(const Schedule& schedule);
 std::optional<Schedule> parse_schedule(std::string_view bytes);
 /// One readable line, for explain and the `schedules` command.
 std::string print(const Schedule& schedule);
+/// Sets one field by hand, in the words of print(): "threads=256", "keep=reload", "lane=4" (along the vector axis) or "lane=1x4",
+/// "access.0=16x" or "access=16x,4", "cut=v0,v3", "dependent_launch=1". What other fields follow from it is settle's to say (scheduler.h).
+/// Errors   input: no such field, or a value that it cannot take. The schedule is then as before.
+Status set(Schedule& schedule, std::string_view edit);
 
 /// What one call looks like to a kernel.
 struct Facts {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "codegen/artifact.h"
+#include "codegen/scheduler.h"
 #include "runtime/cache.h"
 
 namespace fusec {
@@ -31,18 +31,12 @@ struct Region {
   size_t bytes;
 };
 
-class Backend {
+class Backend : public Scheduler {
  public:
-  virtual ~Backend() = default;
-
   /// "cpu", "cuda:0" …
   virtual const std::string& name() const = 0;
   /// For people: "NVIDIA H200, sm_90, 140 GB".
   virtual std::string description() const = 0;
-
-  // Pure, microseconds.
-  virtual Schedule schedule(const Kernel& kernel, const Facts& facts) const = 0;
-  virtual Launch launch(const Kernel& kernel, const Schedule& schedule, const Facts& facts) const = 0;
 
   /// The kernel's code, from the cache or compiled, loaded. Thread-safe. Its artifact's schedule is the one that it was compiled
   /// with, which may differ from the one asked for (after spills); launch() wants that one.

@@ -28,6 +28,10 @@ class CpuBackend final : public Backend {
   Launch launch(const Kernel& kernel, const Schedule& schedule, const Facts& facts) const override {
     return cpu::launch(kernel, schedule, facts);
   }
+  std::string settle(const Kernel& kernel, const Facts& facts, Schedule& schedule) const override {
+    static const std::shared_ptr<const Scheduler> kScheduler = cpu::scheduler(cpu::host());
+    return kScheduler->settle(kernel, facts, schedule);
+  }
 
   Result<std::shared_ptr<const Loaded>> load(const Kernel& kernel, const Schedule& schedule, Cache& cache) const override {
     const Digest key = cache_key({"cpu", print(kernel), bytes(schedule), identity_});

@@ -27,6 +27,7 @@ struct Place {
 struct Draft {
   const PlanStep* step;
   StepKernels::Variant* variant;
+  size_t number = Chooser::kNoStep;  // of the plan's step
   Facts facts;
   Schedule schedule;
   std::vector<uint32_t> buffers;  // one a kernel operand
@@ -175,11 +176,11 @@ class Packing {
       found = variant(kernels, in, out, p_.numerics);
       if (!found) return found.error();
     }
-    return add_draft(step, **found);
+    return add_draft(step, **found, size_t(&step - p_.plan.steps.data()));
   }
 
-  Status add_draft(const PlanStep& step, StepKernels::Variant& variant) {
-    Draft draft{&step, &variant, {}, {}, {}};
+  Status add_draft(const PlanStep& step, StepKernels::Variant& variant, size_t number) {
+    Draft draft{&step, &variant, number, {}, {}, {}};
     Binding binding{call_.sizes, {}};
     for (const Operand& operand : variant.kernel->operands) {
       const uint32_t b = (operand.output ? step.outputs : step.inputs)[operand.index];
@@ -189,7 +190,9 @@ class Packing {
     draft.empty = true;
     for (uint32_t b : step.outputs) draft.empty &= std::count(places_[b].extents.begin(), places_[b].extents.end(), 0) > 0;
     draft.facts = facts(*variant.kernel, binding);
-    draft.schedule = p_.backend.schedule(*variant.kernel, draft.facts);
+    Result<Choice> choice = p_.chooser.choose(number, *variant.kernel, draft.facts, p_.backend);
+    if (!choice) return choice.error();
+    draft.schedule = std::move(choice->schedule);
     drafts_.push_back(std::move(draft));
     return Done{};
   }
@@ -210,7 +213,7 @@ class Packing {
           variant(p_.alias_copies[o], {layout(places_[from].extents, places_[from].operand.strides)},
                   {layout(places_.back().extents, places_.back().operand.strides)}, p_.numerics);
       if (!found) return found.error();
-      if (Status s = add_draft(step, **found); !s) return s;
+      if (Status s = add_draft(step, **found, Chooser::kNoStep); !s) return s;
     }
     return Done{};
   }
@@ -249,11 +252,15 @@ class Packing {
     for (Draft& draft : drafts_) {
       if (draft.empty || code(*draft.variant, bytes(draft.schedule))) continue;
       const Kernel& kernel = *draft.variant->kernel;
-      const Schedule best = p_.backend.schedule(kernel, with_alignment(kernel, draft.facts, true));
-      const Schedule least = p_.backend.schedule(kernel, with_alignment(kernel, draft.facts, false));
-      want(*draft.variant, best);
-      want(*draft.variant, least);
-      if (draft.schedule != best) draft.schedule = least;
+      const Facts aligned = with_alignment(kernel, draft.facts, true), misaligned = with_alignment(kernel, draft.facts, false);
+      Result<Choice> best = p_.chooser.choose(draft.number, kernel, aligned, p_.backend);
+      if (!best) return best.error();
+      // What was set by hand may need alignment; then calls without it go by the model.
+      Result<Choice> least = p_.chooser.choose(draft.number, kernel, misaligned, p_.backend);
+      if (!least) least = p_.chooser.choose(Chooser::kNoStep, kernel, misaligned, p_.backend);
+      want(*draft.variant, best->schedule);
+      want(*draft.variant, least->schedule);
+      if (draft.schedule != best->schedule) draft.schedule = least->schedule;
     }
     Status done = in_parallel(jobs.size(), [&](size_t i) -> Status {
       Result<std::shared_ptr<const Loaded>> loaded = p_.backend.load(*jobs[i].variant->kernel, jobs[i].schedule, p_.cache);

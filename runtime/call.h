@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "runtime/backend.h"
+#include "runtime/chooser.h"
 #include "runtime/plan.h"
 
 namespace fusec {
@@ -74,13 +75,14 @@ struct Packer {
   const Backend& backend;
   Cache& cache;
   Numerics numerics;
+  const Chooser& chooser;
   std::vector<StepKernels>& steps;          // of plan.steps
   std::vector<StepKernels>& alias_copies;   // one an output: moves it from a temporary into place
   std::vector<PlanStep>& alias_steps;       // what those copy; made when first needed
   const std::vector<std::unique_ptr<Memory>>& constants;
 };
 
-/// Errors   of building, compiling and loading kernels; input: extents that no memory holds.
+/// Errors   of building, choosing, compiling and loading kernels; input: extents that no memory holds.
 Result<PackedCall> pack(const Packer& packer, const CallShape& call);
 
 /// The kernel of a step for buffers of these layouts, built when it is new.

@@ -97,6 +97,9 @@ Program::Impl::Impl(ProgramPlan plan, std::shared_ptr<const Backend> backend, co
 }
 
 Status Program::Impl::prepare() {
+  Result<Chooser> chooser = Chooser::make(options_.schedule);
+  if (!chooser) return chooser.error();
+  chooser_ = std::move(*chooser);
   if (!backend_) return Done{};
   for (NodeId id : plan_.constants) {
     const Tensor& value = *plan_.graph->node(id).attrs->value;
@@ -142,7 +145,7 @@ Status Program::Impl::prepare() {
 
 Result<PackedCall> Program::Impl::pack_now(const CallShape& shape) {
   std::lock_guard lock(packing_);
-  return pack({plan_, *backend_, *cache_, options_.numerics, steps_, alias_copies_, alias_steps_, constants_}, shape);
+  return pack({plan_, *backend_, *cache_, options_.numerics, chooser_, steps_, alias_copies_, alias_steps_, constants_}, shape);
 }
 
 Status Program::Impl::check_count(std::span<const Buffer> inputs, std::span<const Buffer> outputs) const {

@@ -54,6 +54,7 @@ class Program::Impl {
   ProgramPlan plan_;
   std::shared_ptr<const Backend> backend_;
   CompileOptions options_;
+  Chooser chooser_;
   std::string device_;
   std::unique_ptr<Cache> own_cache_;   // without a directory
   Cache* cache_;

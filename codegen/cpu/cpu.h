@@ -18,10 +18,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "codegen/artifact.h"
-#include "codegen/schedule.h"
+#include "codegen/scheduler.h"
 
 namespace fusec::cpu {
 
@@ -43,6 +44,8 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
 /// grid[0]: work items of the entry (of both phases when split: parts = grid[0], rows of the second = grid[1]); block:
 /// the least number of items worth a thread of its own.
 Launch launch(const Kernel& kernel, const Schedule& schedule, const Facts& facts);
+/// Both, and what may be changed.
+std::shared_ptr<const Scheduler> scheduler(const Device& device);
 
 /// Kernel to object file. `entry` is the symbol's name.
 Result<Artifact> compile(const Kernel& kernel, const Schedule& schedule, const Device& device,

@@ -9,11 +9,12 @@
 //
 // Everything here is pure and thread-safe.
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "codegen/artifact.h"
-#include "codegen/schedule.h"
+#include "codegen/scheduler.h"
 
 namespace fusec::cuda {
 
@@ -41,8 +42,13 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
 /// A schedule that needs fewer registers and computes the same bits, after compile() reported spills. nullopt: there is none.
 std::optional<Schedule> relieve(const Schedule& schedule);
 
-/// Grid, workspace and cache policy of one call. `facts` must choose `schedule`.
+/// Grid, workspace and cache policy of one call. `facts` must choose `schedule`, or settle must have taken it for them.
 Launch launch(const Kernel& kernel, const Schedule& schedule, const Facts& facts, const Device& device);
+
+/// Scheduler::settle: "" or why the kernel cannot run like that on such a call.
+std::string settle(const Kernel& kernel, const Facts& facts, const Device& device, Schedule& schedule);
+/// schedule, launch and settle for a device.
+std::shared_ptr<const Scheduler> scheduler(const Device& device);
 
 /// CUDA C++ of a kernel: prelude sections, one skeleton, the body as `struct K`, and the entry. Deterministic; holds no name or
 /// text of a user, numbers only as bits.

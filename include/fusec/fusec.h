@@ -39,6 +39,8 @@ struct CompileOptions {
   bool cache = true;                       // use the cache directory of the user
   std::vector<std::string> disabled_rules; // rewrite rules that must not fire
   bool fuse = true;                        // false: one kernel an operation
+  std::vector<std::string> schedule;       // for experiments: fields of the kernels' schedules set by hand, "threads=512" or, for
+                                           // one of them, "g1:keep=reload" (codegen/schedule.h). Results may round differently
 };
 
 /// Memory of a call, owned by the caller and on the program's device. The spans are views: they and what they show must live until

@@ -38,6 +38,9 @@ class CudaBackend final : public Backend {
   Launch launch(const Kernel& kernel, const Schedule& schedule, const Facts& facts) const override {
     return cuda::launch(kernel, schedule, facts, gpu_.properties);
   }
+  std::string settle(const Kernel& kernel, const Facts& facts, Schedule& schedule) const override {
+    return cuda::settle(kernel, facts, gpu_.properties, schedule);
+  }
 
   Result<std::shared_ptr<const Loaded>> load(const Kernel& kernel, const Schedule& schedule, Cache& cache) const override {
     const Code code = cuda::emit(kernel, schedule);

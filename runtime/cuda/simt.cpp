@@ -82,6 +82,9 @@ class SimtBackend final : public Backend {
   Launch launch(const Kernel& kernel, const Schedule& schedule, const Facts& facts) const override {
     return cuda::launch(kernel, schedule, facts, device_);
   }
+  std::string settle(const Kernel& kernel, const Facts& facts, Schedule& schedule) const override {
+    return cuda::settle(kernel, facts, device_, schedule);
+  }
 
   Result<std::shared_ptr<const Loaded>> load(const Kernel& kernel, const Schedule& schedule, Cache&) const override {
     Code code = cuda::emit(kernel, schedule);

@@ -318,4 +318,24 @@ TEST_F(Cli, NoCacheAtAllStillWorks) {
 }
 #endif
 
+TEST_F(Cli, SchedulesAreSetByHand) {
+  write("s.fus", "graph @s(%x: f32[64,1024]) -> f32[64,1024] {\n  %y = softmax %x {axes=[1]}\n  return %y\n}\n");
+#if FUSEC_HAS_CUDA
+  const Ran own = run("explain s.fus --target sm_90"), set = run("explain s.fus --target sm_90 --schedule g0:lanes_per_row=128 --schedule g1:threads=32");
+  EXPECT_EQ(own.out.find("by hand"), std::string::npos) << own.out;
+  EXPECT_NE(set.out.find("threads=128 "), std::string::npos) << set.out << set.err;
+  EXPECT_NE(set.out.find("lanes_per_row=128 steps=2 "), std::string::npos) << set.out << "steps follow";
+  EXPECT_NE(set.out.find("(by hand)"), std::string::npos) << set.out;
+  const Ran misfit = run("explain s.fus --target sm_90 --schedule lanes_per_row=3");
+  EXPECT_EQ(misfit.status, 2);
+  EXPECT_NE(misfit.err.find("a power of two"), std::string::npos) << misfit.err;
+#endif
+#if FUSEC_HAS_CPU
+  const Ran wide = run("run s.fus --device cpu --check -q --schedule lane=8 --schedule steps=2");
+  EXPECT_EQ(wide.status, 0) << wide.out << wide.err;
+  EXPECT_EQ(run("run s.fus --device cpu -q --schedule threads=8").status, 2);
+  EXPECT_EQ(run("run s.fus --device cpu -q --schedule steps").status, 2);
+#endif
+}
+
 }  // namespace

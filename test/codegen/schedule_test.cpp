@@ -68,6 +68,27 @@ TEST(Schedule, PrintsOneLine) {
   EXPECT_EQ(print(s), "rows keep=registers edges=tail threads=256 steps=2 lane=1x8 axis=1 access=16x,4 cut=v0,v5");
 }
 
+TEST(Schedule, EveryFieldCanBeSetByHand) {
+  Schedule s{.skeleton = Template::rows, .keep = Keep::registers, .threads = 256, .steps = 2};
+  s.lane[1] = 8;
+  s.vector_axis = 1;
+  s.access = {{.bytes = 16, .streamed = 1}, {.bytes = 4}};
+  for (const char* edit : {"skeleton=split", "keep=reload", "edges=full", "finish=last_block", "threads=512", "min_blocks=3", "lanes_per_row=512",
+                           "rows_in_flight=4", "cluster=2", "steps=0", "slots=2", "slices=3", "ahead=1", "lane=4", "block=2x16", "baked=3", "wide=1",
+                           "dynamic_rows=1", "dependent_launch=1", "merged=1", "access.1=8se", "cut=v1,v7"})
+    EXPECT_TRUE(set(s, edit)) << edit;
+  EXPECT_EQ(print(s), "split keep=reload edges=full finish=last_block threads=512 min_blocks=3 lanes_per_row=512 rows_in_flight=4 cluster=2 slots=2 "
+                      "slices=3 ahead=1 lane=1x4 axis=1 block=2x16 baked=3 wide dynamic_rows dependent_launch merged access=16x,8se cut=v1,v7");
+  const Schedule before = s;
+  for (const char* edit : {"", "threads", "threads=", "threads=65536", "threads=-1", "slots=256", "keep=on", "lane=1x2x", "access=16", "access.2=4", "access.0=3",
+                           "access.0=16q", "cut=1", "axis=16", "wide=2", "colour=red", "=", "block=1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1"}) {
+    Status refused = set(s, edit);
+    ASSERT_FALSE(refused) << edit;
+    EXPECT_EQ(refused.error().kind, Error::input);
+    EXPECT_EQ(s, before) << edit;
+  }
+}
+
 TEST(Artifact, FieldsAreAlignedToTheirSize) {
   EXPECT_EQ(args_bytes({}), 0u);
   EXPECT_EQ(args_bytes({{.kind = Slot::zero, .bytes = 4}}), 4u);

@@ -9,6 +9,7 @@
 #include "tools/fusec/command.h"
 #include "tools/fusec/copy_rate.h"
 #include "tools/fusec/execute.h"
+#include "tools/fusec/kernels.h"
 #include "runtime/backend.h"
 
 namespace fusec::cli {
@@ -74,7 +75,7 @@ int run(const Options& o) {
       Result<Inputs> inputs = complete_inputs(graph, {}, dims, 0);
       Timing timing;
       timing.rotate = true;
-      Result<std::vector<Tensor>> values = inputs ? execute({device, o.execute.numerics}, graph, inputs->values, &timing)
+      Result<std::vector<Tensor>> values = inputs ? execute({device, o.execute.numerics, o.execute.schedule}, graph, inputs->values, &timing)
                                                   : Result<std::vector<Tensor>>(inputs.error());
       if (!values) {
         status = std::max(status, fail(values.error().note("while timing " + file)));
@@ -103,6 +104,7 @@ Action add_bench(CLI::App& app) {
   add_list(app, "--dim", options->dims, "N=1024: size of a named dim");
   app.add_option("--json", options->json, "also write the figures to this file; - is standard output");
   add_numerics_option(app, options->execute.numerics);
+  add_schedule_option(app, options->execute.schedule);
   return [options] { return run(*options); };
 }
 

@@ -37,16 +37,16 @@ const Row kForms[] = {{"plan", ".plan", true, true}, {"cuda", ".cu", false, true
 }
 
 Result<std::string> emit_one(const Options& o, const PlannedKernel& k, [[maybe_unused]] const std::string& entry) {
-  if (o.as == "plan") return print(k.kernel) + "schedule " + print(k.schedule) + "\n";
+  if (o.as == "plan") return print(k.kernel) + "schedule " + print(k.schedule()) + "\n";
 #if FUSEC_HAS_CPU
   if (o.kernel.target == "cpu") {
-    if (o.as == "llvm") return cpu::llvm_ir(k.kernel, k.schedule, cpu::host(), entry);
-    if (o.as == "asm") return cpu::assembly(k.kernel, k.schedule, cpu::host(), entry);
-    return bytes_of(cpu::compile(k.kernel, k.schedule, cpu::host(), entry));
+    if (o.as == "llvm") return cpu::llvm_ir(k.kernel, k.schedule(), cpu::host(), entry);
+    if (o.as == "asm") return cpu::assembly(k.kernel, k.schedule(), cpu::host(), entry);
+    return bytes_of(cpu::compile(k.kernel, k.schedule(), cpu::host(), entry));
   }
 #endif
 #if FUSEC_HAS_CUDA
-  const Code code = cuda::emit(k.kernel, k.schedule);
+  const Code code = cuda::emit(k.kernel, k.schedule());
   if (o.as == "cuda") return code.text;
   if (o.as == "ptx") return cuda::ptx(code, sm_of(o.kernel.target));
   return bytes_of(cuda::compile(code, sm_of(o.kernel.target)));

@@ -17,6 +17,7 @@ namespace fusec::cli {
 struct ExecuteOptions {
   std::string device = "reference";  // auto | cpu | cuda[:N] | simt | reference
   Numerics numerics = Numerics::strict;
+  std::vector<std::string> schedule;  // fields of schedules set by hand
 };
 
 struct Timing {

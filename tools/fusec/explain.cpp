@@ -63,7 +63,7 @@ std::string as_text(const Graph& graph, const Planned& planned, const Options& o
     out += "  writes    " + operands(own, k.step->group.outputs) + "\n";
     out += "  moves     " + size_text(double(k.facts.footprint)) + " over " + std::to_string(k.facts.rows) + " rows of " +
            std::to_string(k.facts.columns) + ", " + std::to_string(k.kernel.sweeps.size()) + (k.kernel.sweeps.size() == 1 ? " sweep\n" : " sweeps\n");
-    out += "  schedule  " + print(k.schedule) + "\n";
+    out += "  schedule  " + print(k.schedule()) + (k.choice.by == Choice::model ? "" : std::string(" (by ") + name(k.choice.by) + ")") + "\n";
     out += "  launch    grid " + std::to_string(k.launch.grid[0]) + (k.launch.grid[1] > 1 ? "x" + std::to_string(k.launch.grid[1]) : "") +
            ", block " + std::to_string(k.launch.block) + (k.launch.shared ? ", shared " + std::to_string(k.launch.shared) : "") +
            (k.launch.splits > 1 ? ", splits " + std::to_string(k.launch.splits) : "") + "\n";
@@ -82,7 +82,7 @@ nlohmann::json as_json(const Graph& graph, const Planned& planned, const Options
   for (const PlannedKernel& k : planned.kernels) {
     const Graph& own = *k.step->graph;
     nlohmann::json row = {{"copy", k.step->copy}, {"bytes", k.facts.footprint}, {"rows", k.facts.rows}, {"columns", k.facts.columns},
-                          {"sweeps", k.kernel.sweeps.size()}, {"schedule", print(k.schedule)},
+                          {"sweeps", k.kernel.sweeps.size()}, {"schedule", print(k.schedule())}, {"schedule_by", name(k.choice.by)},
                           {"grid", {k.launch.grid[0], k.launch.grid[1], k.launch.grid[2]}}, {"block", k.launch.block},
                           {"cluster", k.launch.cluster}, {"shared", k.launch.shared}, {"splits", k.launch.splits}};
     for (NodeId id : k.step->group.nodes) row["ops"].push_back(name(own.node(id).op));

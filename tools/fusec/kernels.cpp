@@ -26,32 +26,31 @@ void add_kernel_options(CLI::App& app, KernelOptions& options) {
   add_list(app, "--dim", options.dims, "N=1024: size of a named dim (default: 1024 each)");
   app.add_flag("!--no-fuse", options.fuse, "one kernel an operation");
   add_numerics_option(app, options.numerics);
+  add_schedule_option(app, options.schedule);
 }
 
-namespace {
+void add_schedule_option(CLI::App& app, std::vector<std::string>& edits) {
+  add_list(app, "--schedule", edits,
+           "FIELD=VALUE, or gN:FIELD=VALUE for kernel N: set a field of the schedule by hand, in the words of explain (threads=512, "
+           "keep=reload, lane=8, access.0=16x). Other fields follow where they must");
+}
 
-Status choose(const KernelOptions& options, [[maybe_unused]] PlannedKernel& k) {
-  if (options.target == "cpu") {
+Result<std::shared_ptr<const Scheduler>> scheduler_of(const std::string& target) {
+  if (target == "cpu") {
 #if FUSEC_HAS_CPU
-    k.schedule = cpu::schedule(k.kernel, k.facts, cpu::host());
-    k.launch = cpu::launch(k.kernel, k.schedule, k.facts);
-    return Done{};
+    return cpu::scheduler(cpu::host());
 #else
     return environment_error("target cpu: this fusec was built without LLVM");
 #endif
   }
-  const int sm = sm_of(options.target);
-  if (sm < 0) return input_error("unknown target '" + options.target + "': cpu and sm_80, sm_90 … are known");
+  const int sm = sm_of(target);
+  if (sm < 0) return input_error("unknown target '" + target + "': cpu and sm_80, sm_90 … are known");
 #if FUSEC_HAS_CUDA
-  k.schedule = cuda::schedule(k.kernel, k.facts, cuda::device(sm));
-  k.launch = cuda::launch(k.kernel, k.schedule, k.facts, cuda::device(sm));
-  return Done{};
+  return cuda::scheduler(cuda::device(sm));
 #else
-  return environment_error("target " + options.target + ": this fusec was built without the CUDA toolkit");
+  return environment_error("target " + target + ": this fusec was built without the CUDA toolkit");
 #endif
 }
-
-}  // namespace
 
 Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options) {
   Planned out;
@@ -63,6 +62,10 @@ Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options) {
     if (std::find(symbols.begin(), symbols.end(), name) == symbols.end()) return input_error("graph @" + graph.name() + " has no dim " + name);
   for (const std::string& symbol : symbols)
     if (out.sizes.emplace(symbol, 1024).second) out.assumed.push_back(symbol);
+  Result<std::shared_ptr<const Scheduler>> scheduler = scheduler_of(options.target);
+  if (!scheduler) return scheduler.error();
+  Result<Chooser> chooser = Chooser::make(options.schedule);
+  if (!chooser) return chooser.error();
   Result<ProgramPlan> plan = make_plan(graph, {.numerics = options.numerics, .fuse = options.fuse});
   if (!plan) return plan.error();
   out.plan = std::make_unique<ProgramPlan>(std::move(*plan));
@@ -71,7 +74,10 @@ Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options) {
     if (!kernel) return kernel.error();
     PlannedKernel k{&step, std::move(*kernel), {}, {}, {}};
     k.facts = facts(k.kernel, dense_binding(k.kernel, out.sizes));
-    if (Status s = choose(options, k); !s) return s.error();
+    Result<Choice> choice = chooser->choose(out.kernels.size(), k.kernel, k.facts, **scheduler);
+    if (!choice) return choice.error();
+    k.choice = std::move(*choice);
+    k.launch = (*scheduler)->launch(k.kernel, k.schedule(), k.facts);
     out.kernels.push_back(std::move(k));
   }
   return out;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "codegen/artifact.h"
+#include "runtime/chooser.h"
 #include "runtime/plan.h"
 #include "tools/fusec/command.h"
 
@@ -18,6 +19,7 @@ struct KernelOptions {
   Numerics numerics = Numerics::strict;
   std::vector<std::string> dims;   // "N=1024"
   bool fuse = true;
+  std::vector<std::string> schedule;  // "threads=512", "g1:keep=reload": fields set by hand
 };
 void add_kernel_options(CLI::App& app, KernelOptions& options);
 
@@ -25,8 +27,9 @@ struct PlannedKernel {
   const PlanStep* step;
   Kernel kernel;
   Facts facts;
-  Schedule schedule;
+  Choice choice;
   Launch launch;
+  const Schedule& schedule() const { return choice.schedule; }
 };
 
 struct Planned {
@@ -35,6 +38,11 @@ struct Planned {
   std::vector<std::string> assumed;    // named dims without a size: 1024 each
   std::vector<PlannedKernel> kernels;  // one a step
 };
+
+/// The schedules of a target without a device.
+/// Errors   input: an unknown target; environment: its back end is not in this build.
+Result<std::shared_ptr<const Scheduler>> scheduler_of(const std::string& target);
+void add_schedule_option(CLI::App& app, std::vector<std::string>& edits);
 
 /// Errors   input: an unknown target or dim; environment: the target's back end is not in this build.
 Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options);

@@ -10,6 +10,7 @@
 #include "tools/fusec/check.h"
 #include "tools/fusec/command.h"
 #include "tools/fusec/execute.h"
+#include "tools/fusec/kernels.h"
 #include "tools/fusec/import.h"
 #include "tools/fusec/progress.h"
 #include "tools/fusec/tensor_file.h"
@@ -139,6 +140,7 @@ Action add_run(CLI::App& app) {
   add_list(app, "-o,--output", options->outputs, "NAME=FILE, or FILE for all: .npy, .npz, .safetensors");
   add_list(app, "--dim", options->dims, "N=1024: size of a named dim");
   add_numerics_option(app, options->execute.numerics);
+  add_schedule_option(app, options->execute.schedule);
   app.add_option("--seed", options->seed, "of inputs that are not given: floats about normal, integers within 8 (unsigned: up to 16)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

@@ -48,7 +48,7 @@ Action add_schedules(CLI::App& app) {
     if (!graph) return fail(graph.error());
     Result<Planned> planned = plan_kernels(*graph, options->kernel);
     if (!planned) return fail(planned.error());
-    for (size_t i = 0; i < planned->kernels.size(); ++i) std::cout << "g" << i << ": " << print(planned->kernels[i].schedule) << "\n";
+    for (size_t i = 0; i < planned->kernels.size(); ++i) std::cout << "g" << i << ": " << print(planned->kernels[i].schedule()) << "\n";
     return 0;
   };
 }

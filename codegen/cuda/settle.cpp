@@ -1,0 +1,169 @@
+// A schedule that was changed by hand or by a tuner: what follows from the changed fields, and whether the skeleton still fits.
+
+#include <algorithm>
+#include <bit>
+
+#include "codegen/cuda/cuda.h"
+#include "codegen/cuda/shape.h"
+#include "codegen/cuda/states.h"
+#include "lib/kernel/merge_sweeps.h"
+
+namespace fusec::cuda {
+namespace {
+
+constexpr int kScratch = 48 * 1024;  // bytes of static shared memory of a block
+
+int64_t ceil_div(int64_t a, int64_t b) { return b ? (a + b - 1) / b : 0; }
+bool pow2(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+std::string text(int64_t n) { return std::to_string(n); }
+
+struct Settling {
+  const Kernel& kernel;
+  const Facts& facts;
+  const Device& device;
+  Schedule& s;
+  View view;
+  int64_t V = 1;
+  size_t state = 16;  // bytes of the largest running state
+
+  int64_t vectors() const { return std::max<int64_t>(1, ceil_div(facts.columns + (s.edges == Edges::window ? V - 1 : 0), V)); }
+};
+
+std::string common(Settling& c) {
+  Schedule& s = c.s;
+  if (s.threads < 32 || s.threads > 1024 || s.threads % 32) return "threads=" + text(s.threads) + ": a multiple of 32 up to 1024 is expected";
+  if (s.rows_in_flight < 1 || s.rows_in_flight > 32) return "rows_in_flight=" + text(s.rows_in_flight) + ": 1 to 32 are expected";
+  if (!pow2(s.cluster) || s.cluster > c.device.max_cluster) return "cluster=" + text(s.cluster) + ": a power of two up to " + text(c.device.max_cluster) + " is expected";
+  s.min_blocks = uint16_t(std::clamp<int>(s.min_blocks, 1, std::min(32, 2048 / s.threads)));
+  if (s.access.size() != c.view.accesses.size()) return "access: " + text(int64_t(c.view.accesses.size())) + " entries are expected";
+  if (!c.kernel.axes.empty() && s.vector_axis >= c.kernel.axes.size()) return "axis=" + text(s.vector_axis) + ": the kernel has " + text(int64_t(c.kernel.axes.size())) + " axes";
+  if (!pow2(c.V) || c.V > 16) return "lane=" + text(c.V) + ": a power of two up to 16 is expected";
+  const int64_t extent = c.kernel.axes.empty() ? 1 : c.facts.extents[s.vector_axis];
+  if (s.edges == Edges::full && extent % c.V) return "lane=" + text(c.V) + " does not divide the extent " + text(extent) + ", and edges=full";
+  for (size_t i = 0; i < s.access.size(); ++i) {
+    const Val v = c.view.accesses[i];
+    const int64_t size = int64_t(bytes(c.kernel.operands[c.kernel.values[v].operand].type));
+    const int64_t whole = c.view.wide(v) ? size * c.V : size;
+    s.access[i].bytes = uint8_t(std::min<int64_t>(s.access[i].bytes, whole));
+    const int64_t piece = s.access[i].bytes;
+    if (piece < size || piece > 16 || !pow2(piece)) return "access." + text(int64_t(i)) + ": pieces of " + text(size) + " to 16 bytes are expected";
+    if (piece > size && c.facts.access[i].align % piece) return "access." + text(int64_t(i)) + ": this call's address does not allow pieces of " + text(piece);
+  }
+  for (Val v : s.cut)
+    if (v >= c.kernel.values.size() || c.kernel.values[v].kind == Kind::store || c.view.level(v) != Level::element)
+      return "cut: v" + text(v) + " is no element value of this kernel";
+  return "";
+}
+
+std::string rows(Settling& c) {
+  Schedule& s = c.s;
+  if (!c.view.kernel.has_reductions()) return "skeleton=rows: the kernel reduces nothing";
+  if (!(c.kernel.reduced_axes() >> s.vector_axis & 1)) return "skeleton=rows: the vector axis is not reduced";
+  if (s.keep != Keep::registers) s.steps = 0, s.block[s.vector_axis] = 0;
+  switch (s.keep) {
+    case Keep::reload:
+      s.cut.clear();
+      for (Access& a : s.access) a.early = 0;
+      s.lanes_per_row = s.threads;
+      s.cluster = 1;
+      return 2 * (s.threads / 32) * int64_t(c.state) > kScratch ? "threads: the states of so many warps do not fit" : "";
+    case Keep::shared:
+    case Keep::cluster: {
+      if (s.cut.empty()) return "keep: nothing is cut";
+      s.lanes_per_row = s.threads;
+      s.keep = s.cluster > 1 ? Keep::cluster : Keep::shared;
+      for (Access& a : s.access) a.early = 0;
+      const Launch l = launch(c.kernel, s, c.facts, c.device);
+      return int64_t(l.shared) + 8 * 1024 > c.device.shared_per_block ? "keep: " + text(l.shared) + " bytes of a row do not fit into shared memory" : "";
+    }
+    case Keep::registers: {
+      if (s.cut.empty() && !c.view.element_stores().empty()) return "keep=registers: nothing is cut";
+      if (!pow2(s.lanes_per_row) || s.lanes_per_row > s.threads) return "lanes_per_row=" + text(s.lanes_per_row) + ": a power of two up to threads is expected";
+      if (s.lanes_per_row > 32 && s.lanes_per_row != s.threads) s.threads = s.lanes_per_row;
+      const int64_t steps = ceil_div(c.vectors(), s.lanes_per_row);
+      if (steps * c.V > 128) return "lanes_per_row=" + text(s.lanes_per_row) + ": " + text(steps * c.V) + " elements a lane are more than registers hold";
+      if (s.rows_in_flight * steps > 64) return "rows_in_flight=" + text(s.rows_in_flight) + ": more than registers hold";
+      s.steps = uint16_t(steps);
+      s.cluster = 1;
+      const bool exact = steps * s.lanes_per_row * c.V == c.facts.columns && s.edges != Edges::window;
+      s.block[s.vector_axis] = exact ? uint16_t(std::min<int64_t>(c.facts.columns, 65535)) : uint16_t(0);
+      return "";
+    }
+    case Keep::none: case Keep::cache_buffer: return "keep: registers, shared, cluster and reload are known to rows";
+  }
+  return "";
+}
+
+std::string column(Settling& c) {
+  Schedule& s = c.s;
+  if (!c.kernel.has_reductions() || (c.kernel.reduced_axes() >> s.vector_axis & 1)) return "skeleton=column: the vector axis must be kept, and something reduced";
+  if (!pow2(s.lanes_per_row) || s.threads % s.lanes_per_row || !pow2(s.threads / s.lanes_per_row)) return "lanes_per_row and threads: powers of two are expected";
+  const int64_t Y = s.threads / s.lanes_per_row;
+  if (Y > 1 && s.lanes_per_row * (Y / 2) * int64_t(c.state) > kScratch) return "threads: the states of so many lanes do not fit into shared memory";
+  if (s.finish == Finish::last_block && (c.view.folds() != 1 || !c.view.element_stores().empty())) return "finish=last_block: one sweep without element stores is expected";
+  return s.finish == Finish::next_kernel ? "finish=next_kernel is the CPU's" : "";
+}
+
+std::string split(Settling& c) {
+  Schedule& s = c.s;
+  if (!c.kernel.has_reductions() || !(c.kernel.reduced_axes() >> s.vector_axis & 1)) return "skeleton=split: the vector axis must be reduced";
+  if (c.view.folds() != 1 || !c.view.element_stores().empty()) return "skeleton=split: one sweep without element stores is expected";
+  s.finish = Finish::last_block;
+  s.lanes_per_row = s.threads;
+  if (!pow2(s.threads)) return "threads=" + text(s.threads) + ": a power of two is expected";
+  return 2 * (s.threads / 32) * int64_t(c.state) > kScratch ? "threads: the states of so many warps do not fit" : "";
+}
+
+std::string ring(Settling& c) {
+  Schedule& s = c.s;
+  if (!c.device.bulk_copies) return "skeleton=ring: the device has no bulk copies";
+  if (!c.kernel.has_reductions() || s.edges != Edges::full || s.cut.empty()) return "skeleton=ring: rows in whole vectors are expected";
+  s.lanes_per_row = s.threads;
+  const Launch l = launch(c.kernel, s, c.facts, c.device);
+  return int64_t(l.shared) + 8 * 1024 > c.device.shared_per_block ? "cluster: " + text(l.shared) + " bytes of two rows do not fit into shared memory" : "";
+}
+
+}  // namespace
+
+std::string settle(const Kernel& written, const Facts& facts, const Device& device, Schedule& s) {
+  const Kernel paired = s.merged ? merge_sweeps(written) : Kernel{};
+  const Kernel& kernel = s.merged ? paired : written;
+  if (!kernel.axes.empty() && s.vector_axis >= kernel.axes.size()) return "axis=" + text(s.vector_axis) + ": there is no such axis";
+  Settling c{kernel, facts, device, s, View(kernel, s.vector_axis)};
+  c.view.flat = s.skeleton == Template::pointwise && s.edges == Edges::window;
+  c.V = kernel.axes.empty() ? 1 : std::max<int64_t>(1, s.lane[s.vector_axis]);
+  if (std::string why = common(c); !why.empty()) return why;
+  const bool column_like = kernel.has_reductions() && !(kernel.reduced_axes() >> s.vector_axis & 1);
+  for (size_t i = 0; i < c.view.folds(); ++i) c.state = std::max(c.state, state_layout(kernel, i, column_like ? unsigned(c.V) : 1).bytes);
+  switch (s.skeleton) {
+    case Template::pointwise: return kernel.has_reductions() ? "skeleton=pointwise: the kernel reduces" : "";
+    case Template::transpose:
+      if (kernel.has_reductions() || tile_axis(s) < 0) return "skeleton=transpose: two tiled axes and no reduction are expected";
+      return s.threads == 256 ? "" : "skeleton=transpose: threads=256 is expected";
+    case Template::rows: return rows(c);
+    case Template::column: return column(c);
+    case Template::split: return split(c);
+    case Template::ring: return ring(c);
+    case Template::scan: case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;
+  }
+  return "skeleton: it is not one of a GPU";
+}
+
+namespace {
+
+class CudaScheduler final : public Scheduler {
+ public:
+  explicit CudaScheduler(const Device& device) : device_(device) {}
+  Schedule schedule(const Kernel& kernel, const Facts& facts) const override { return cuda::schedule(kernel, facts, device_); }
+  Launch launch(const Kernel& kernel, const Schedule& s, const Facts& facts) const override { return cuda::launch(kernel, s, facts, device_); }
+  std::string settle(const Kernel& kernel, const Facts& facts, Schedule& s) const override { return cuda::settle(kernel, facts, device_, s); }
+
+ private:
+  Device device_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Scheduler> scheduler(const Device& device) { return std::make_shared<CudaScheduler>(device); }
+
+}  // namespace fusec::cuda

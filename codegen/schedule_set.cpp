@@ -1,0 +1,166 @@
+// One field of a schedule by hand, in the words that print() uses.
+
+#include <charconv>
+
+#include "codegen/schedule.h"
+
+namespace fusec {
+namespace {
+
+std::optional<uint64_t> number(std::string_view text, uint64_t most) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value > most) return {};
+  return value;
+}
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> out;
+  for (size_t from = 0; from <= text.size();) {
+    const size_t to = std::min(text.find(at, from), text.size());
+    out.push_back(text.substr(from, to - from));
+    from = to + 1;
+  }
+  return out;
+}
+
+struct NumberField {
+  const char* name;
+  uint16_t Schedule::* wide;
+  uint8_t Schedule::* narrow;
+};
+const NumberField kNumbers[] = {
+    {"threads", &Schedule::threads, nullptr},
+    {"min_blocks", &Schedule::min_blocks, nullptr},
+    {"lanes_per_row", &Schedule::lanes_per_row, nullptr},
+    {"rows_in_flight", &Schedule::rows_in_flight, nullptr},
+    {"cluster", &Schedule::cluster, nullptr},
+    {"steps", &Schedule::steps, nullptr},
+    {"baked", &Schedule::baked, nullptr},
+    {"slots", nullptr, &Schedule::slots},
+    {"slices", nullptr, &Schedule::slices},
+    {"ahead", nullptr, &Schedule::ahead},
+    {"axis", nullptr, &Schedule::vector_axis},
+};
+
+struct FlagField {
+  const char* name;
+  bool Schedule::* flag;
+};
+const FlagField kFlags[] = {{"wide", &Schedule::wide_index},
+                            {"dynamic_rows", &Schedule::dynamic_rows},
+                            {"dependent_launch", &Schedule::dependent_launch},
+                            {"merged", &Schedule::merged}};
+
+/// "8" along the vector axis, or "1x8": one number an axis.
+bool set_box(uint16_t (&sizes)[kMaxAxes], unsigned axis, std::string_view text) {
+  const std::vector<std::string_view> parts = split(text, 'x');
+  if (parts.size() > kMaxAxes || axis >= kMaxAxes) return false;
+  uint16_t made[kMaxAxes] = {};
+  for (size_t k = 0; k < parts.size(); ++k) {
+    const std::optional<uint64_t> n = number(parts[k], 65535);
+    if (!n) return false;
+    made[parts.size() == 1 ? axis : k] = uint16_t(*n);
+  }
+  if (parts.size() == 1) sizes[axis] = made[axis];
+  else std::copy(std::begin(made), std::end(made), std::begin(sizes));
+  return true;
+}
+
+/// "16", "16xe": bytes and marks.
+bool set_access(Access& access, std::string_view text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::optional<uint64_t> bytes = number(text.substr(0, digits), 64);
+  if (!bytes || *bytes == 0 || (*bytes & (*bytes - 1))) return false;
+  Access made;
+  made.bytes = uint8_t(*bytes);
+  for (char mark : text.substr(digits)) {
+    if (mark == 's') made.staged = 1;
+    else if (mark == 'x') made.streamed = 1;
+    else if (mark == 'e') made.early = 1;
+    else if (mark == 'p') made.prefetch = 1;
+    else if (mark == 'b') made.bypass = 1;
+    else return false;
+  }
+  access = made;
+  return true;
+}
+
+bool set_accesses(std::vector<Access>& accesses, std::string_view text) {
+  const std::vector<std::string_view> parts = split(text, ',');
+  if (parts.size() != accesses.size()) return false;
+  std::vector<Access> made(parts.size());
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (!set_access(made[i], parts[i])) return false;
+  accesses = std::move(made);
+  return true;
+}
+
+bool set_cut(std::vector<Val>& cut, std::string_view text) {
+  std::vector<Val> made;
+  if (!text.empty())
+    for (std::string_view part : split(text, ',')) {
+      const std::optional<uint64_t> v = part.starts_with('v') ? number(part.substr(1), kNoVal - 1) : std::nullopt;
+      if (!v) return false;
+      made.push_back(Val(*v));
+    }
+  cut = std::move(made);
+  return true;
+}
+
+template <class E, size_t N> bool set_word(E& field, const char* const (&names)[N], std::string_view text) {
+  for (size_t i = 0; i < N; ++i)
+    if (text == names[i]) return field = E(i), true;
+  return false;
+}
+
+enum class Found { yes, bad_value, no };
+
+Found set_field(Schedule& s, std::string_view key, std::string_view value) {
+  auto found = [](bool good) { return good ? Found::yes : Found::bad_value; };
+  if (key == "skeleton") return found(set_word(s.skeleton, kTemplateNames, value));
+  if (key == "keep") return found(set_word(s.keep, kKeepNames, value));
+  if (key == "edges") return found(set_word(s.edges, kEdgesNames, value));
+  if (key == "finish") return found(set_word(s.finish, kFinishNames, value));
+  if (key == "lane") return found(set_box(s.lane, s.vector_axis, value));
+  if (key == "block") return found(set_box(s.block, s.vector_axis, value));
+  if (key == "access") return found(set_accesses(s.access, value));
+  if (key == "cut") return found(set_cut(s.cut, value));
+  if (key.starts_with("access.")) {
+    const std::optional<uint64_t> i = number(key.substr(7), 65535);
+    return found(i && *i < s.access.size() && set_access(s.access[*i], value));
+  }
+  for (const NumberField& f : kNumbers)
+    if (key == f.name) {
+      const std::optional<uint64_t> n = number(value, f.wide ? 65535 : 255);
+      if (n && f.wide) s.*f.wide = uint16_t(*n);
+      else if (n) s.*f.narrow = uint8_t(*n);
+      return found(n.has_value());
+    }
+  for (const FlagField& f : kFlags)
+    if (key == f.name) {
+      const std::optional<uint64_t> n = number(value, 1);
+      if (n) s.*f.flag = *n != 0;
+      return found(n.has_value());
+    }
+  return Found::no;
+}
+
+}  // namespace
+
+Status set(Schedule& schedule, std::string_view edit) {
+  const size_t at = std::min(edit.find('='), edit.size());
+  Schedule changed = schedule;
+  const Found found = at < edit.size() ? set_field(changed, edit.substr(0, at), edit.substr(at + 1)) : Found::no;
+  if (found == Found::yes && changed.vector_axis < kMaxAxes) {
+    schedule = std::move(changed);
+    return Done{};
+  }
+  if (found != Found::no) return input_error("schedule: '" + std::string(edit) + "' has a value that the field cannot take; now it is: " + print(schedule));
+  std::string names = "skeleton, keep, edges, finish, lane, block, access, access.N, cut";
+  for (const NumberField& f : kNumbers) names += std::string(", ") + f.name;
+  for (const FlagField& f : kFlags) names += std::string(", ") + f.name;
+  return input_error("schedule: '" + std::string(edit) + "' is not FIELD=VALUE with one of the fields " + names);
+}
+
+}  // namespace fusec
