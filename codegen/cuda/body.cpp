@@ -15,22 +15,38 @@ std::string var(Val v) { return "v" + dec(v); }
 
 Writer::Writer(const View& v, const Schedule& s) : view(v), schedule(s), args(s.wide_index) {
   const Kernel& k = view.kernel;
-  packed_only.assign(k.values.size(), 1);
   as_float.assign(k.values.size(), 1);
-  for (const Inst& inst : k.values) {
-    const bool store = inst.kind == Kind::store;
+  for (const Inst& inst : k.values)
     each_operand(inst, [&](Val x) {
-      if (!store || x != inst.args[0] || k.operands[inst.operand].type != k.values[x].type) packed_only[x] = 0;
       if (inst.kind != Kind::compute || inst.op != Op::cast || inst.type != DType::f32) as_float[x] = 0;
+    });
+  for (const Reduction& r : k.reductions)
+    for (Val x : r.inputs) as_float[x] = 0;
+  for (Val x = 0; x < k.values.size(); ++x) {
+    const Inst& inst = k.values[x];
+    as_float[x] = as_float[x] && inst.kind == Kind::load && (inst.type == DType::u8 || inst.type == DType::i8) && k.operands[inst.operand].type == inst.type;
+  }
+}
+
+void Writer::choose_pairs() {
+  const Kernel& k = kernel();
+  paired.assign(k.values.size(), 0);
+  packed_only.assign(k.values.size(), 1);
+  for (Val v = 0; v < k.values.size(); ++v) {
+    const Inst& inst = k.values[v];
+    paired[v] = inst.kind == Kind::compute && (inst.op == Op::add || inst.op == Op::sub || inst.op == Op::mul) && inst.rounds &&
+                holds_pairs(inst.type) && view.wide(v) && view.level(v) == Level::element;
+  }
+  for (Val v = 0; v < k.values.size(); ++v) {
+    const Inst& inst = k.values[v];
+    each_operand(inst, [&](Val x) {
+      const bool packs = inst.kind == Kind::store && x == inst.args[0] && k.operands[inst.operand].type == k.values[x].type;
+      if (!packs && !paired[v]) packed_only[x] = 0;
     });
   }
   for (const Reduction& r : k.reductions)
-    for (Val x : r.inputs) packed_only[x] = as_float[x] = 0;
-  for (Val x = 0; x < k.values.size(); ++x) {
-    const Inst& inst = k.values[x];
-    packed_only[x] = packed_only[x] && is_narrow(inst.type);
-    as_float[x] = as_float[x] && inst.kind == Kind::load && (inst.type == DType::u8 || inst.type == DType::i8) && k.operands[inst.operand].type == inst.type;
-  }
+    for (Val x : r.inputs) packed_only[x] = 0;
+  for (Val x = 0; x < k.values.size(); ++x) packed_only[x] = packed_only[x] && is_narrow(k.values[x].type);
 }
 
 std::string Writer::index(unsigned axis) {
@@ -108,6 +124,13 @@ std::string Writer::words_type(Val a) const {
 
 void Body::line(const std::string& text) { out_.append(static_cast<size_t>(indent_) + (loop_ ? 2 : 0), ' ').append(text).push_back('\n'); }
 
+// Before the loop that is open, if one is.
+void Body::hoist(const std::string& text) {
+  if (!loop_) return line(text);
+  const size_t begin = out_.rfind('\n', out_.rfind("_Pragma(\"unroll\")"));
+  out_.insert(begin == std::string::npos ? 0 : begin + 1, std::string(static_cast<size_t>(indent_), ' ') + text + "\n");
+}
+
 void Body::open_loop() {
   if (loop_) return;
   line("_Pragma(\"unroll\") for (int e = 0; e < " + dec(w_.V) + "; ++e) {");
@@ -122,10 +145,16 @@ void Body::close_loop() {
   line("}");
 }
 
-std::string Body::at(Val v, const std::string& e) const {
+std::string Body::at(Val v, const std::string& e) {
   const Inst& inst = w_.inst(v);
   if (inst.kind == Kind::constant) return literal(compute_type(inst.type), inst.bits);
   auto it = have_.find(v);
+  const auto packed = pairs_.find(v);
+  if (it == have_.end() && packed != pairs_.end()) {
+    hoist("f32 " + var(v) + "[" + dec(w_.V) + "];");
+    hoist(unpack(inst.type, packed->second, var(v)));
+    it = have_.emplace(v, var(v)).first;
+  }
   const std::string name = it == have_.end() ? var(v) : it->second;
   return w_.view.wide(v) ? name + "[" + e + "]" : name;
 }
@@ -146,7 +175,7 @@ void Body::need(const std::vector<Val>& targets) {
 }
 
 // Steps of the offset that walk a whole space as its linear number does become that number times a constant.
-std::string Body::offset(Val access, const std::string& e) const {
+std::string Body::offset(Val access, const std::string& e) {
   const View& view = w_.view;
   const Kernel& kernel = view.kernel;
   const Inst& inst = w_.inst(access);
@@ -264,23 +293,29 @@ void Body::store(Val store) {
   const Val x = inst.args[0];
   const DType from = w_.inst(x).type;
   const bool wide = w_.view.wide(store);
-  const std::string id = dec(store), array = "o" + id, words = "w" + id;
+  const std::string id = dec(store), array = "o" + id;
+  std::string words = "w" + id;
   const std::string count = wide ? dec(w_.V) : "1";
-  line(c_type(compute_type(type)) + " " + array + "[" + count + "];");
+  const bool ready = pairs_.count(x) && type == from;
+  if (!ready) line(c_type(compute_type(type)) + " " + array + "[" + count + "];");
   // To the storage type in one rounding: packing rounds an f32; wider types are made f32 (or the integer) on the way.
   auto converted = [&](const std::string& text) {
     if (is_narrow(type)) return compute_type(from) == DType::f32 || w_.packed_only[x] ? text : narrowable(from, text);
     return cast(from, type, text);
   };
-  if (wide) {
+  if (ready) {
+    words = pairs_[x];
+  } else if (wide) {
     open_loop();
     line(array + "[e] = " + converted(at(x)) + ";");
     close_loop();
   } else {
     line(array + "[0] = " + converted(at(x, "0")) + ";");
   }
-  line("Words<" + dec(size * (wide ? w_.V : 1)) + "> " + words + ";");
-  line(pack(type, words, array));
+  if (!ready) {
+    line("Words<" + dec(size * (wide ? w_.V : 1)) + "> " + words + ";");
+    line(cuda::pack(type, words, array));
+  }
   const std::string p = w_.args.field(Slot::pointer, w_.view.access_of[store]);
   const Val guard = inst.map.guard;
   std::string open;
@@ -320,7 +355,7 @@ void Body::store(Val store) {
   line("}");
 }
 
-std::string Body::compute(Val v) const {
+std::string Body::compute(Val v) {
   const Inst& inst = w_.inst(v);
   std::vector<std::string> args;
   for (Val v : inst.args) args.push_back(at(v));
@@ -373,6 +408,41 @@ void Body::define(Val v, const std::string& expression) {
   have_[v] = var(v);
 }
 
+// The words that hold a value's pairs; packed here when it came as f32.
+std::string Body::pairs(Val v) {
+  const DType type = w_.inst(v).type;
+  const std::string size = dec(2 * w_.V), name(fusec::name(type));
+  if (!w_.view.wide(v)) return "splat<" + size + ">(pair_" + name + "(" + at(v) + ", " + at(v) + "))";
+  if (!pairs_.count(v)) {
+    line("Words<" + size + "> p" + dec(v) + ";");
+    pack(v, type, "p" + dec(v));
+    pairs_[v] = "p" + dec(v);
+  }
+  return pairs_[v];
+}
+
+void Body::pair_value(Val v) {
+  close_loop();
+  const Inst& inst = w_.inst(v);
+  const std::string x = pairs(inst.args[0]), y = pairs(inst.args[1]), p = "p" + dec(v);
+  line("const Words<" + dec(2 * w_.V) + "> " + p + " = pairs_" + std::string(name(inst.op)) + "_" + std::string(name(inst.type)) + "(" + x + ", " + y + ");");
+  pairs_[v] = p;
+}
+
+void Body::pack(Val v, DType type, const std::string& to) {
+  close_loop();
+  if (pairs_.count(v) && type == w_.inst(v).type) {
+    line(to + " = " + pairs_[v] + ";");
+  } else if (w_.view.wide(v)) {
+    at(v);  // as f32
+    const auto it = have_.find(v);
+    line(cuda::pack(type, to, it == have_.end() ? var(v) : it->second));
+  } else {
+    line(c_type(compute_type(type)) + " o" + dec(v) + "[1] = {" + at(v) + "};");
+    line(cuda::pack(type, to, "o" + dec(v)));
+  }
+}
+
 void Body::value(Val v) {
   const Inst& inst = w_.inst(v);
   const std::string type = w_.as_float[v] ? "f32" : c_type(compute_type(inst.type));
@@ -381,40 +451,38 @@ void Body::value(Val v) {
   // A cast that changes nothing is another name.
   if (inst.kind == Kind::compute && inst.op == Op::cast && !words_.count(v) && wide == w_.view.wide(inst.args[0]) &&
       w_.inst(inst.args[0]).kind != Kind::constant && (w_.as_float[inst.args[0]] ? std::string("x") : w_.packed_only[v] ? narrowable(w_.inst(inst.args[0]).type, "x") : cast(w_.inst(inst.args[0]).type, inst.type, "x")) == "x") {
+    at(inst.args[0]);  // as f32
     const auto it = have_.find(inst.args[0]);
     have_[v] = it == have_.end() ? var(inst.args[0]) : it->second;
     return;
   }
-  // An array is declared before the loop that fills it: close the loop only when something must come between.
-  if (wide) {
-    if (loop_) {
-      const size_t at = out_.rfind("_Pragma(\"unroll\")");
-      const size_t begin = out_.rfind('\n', at);
-      out_.insert(begin == std::string::npos ? 0 : begin + 1, std::string(static_cast<size_t>(indent_), ' ') + type + " " + var(v) + "[" + count + "];\n");
-    } else {
-      line(type + " " + var(v) + "[" + count + "];");
-    }
-  } else {
-    close_loop();
-  }
-  std::string words = "w" + dec(v);
-  DType storage = inst.type;
   const auto packed = words_.find(v);
-  if (packed != words_.end()) words = packed->second.first, storage = packed->second.second;
   if (packed != words_.end() || inst.kind == Kind::load) {
     close_loop();
-    if (packed == words_.end()) {
+    std::string words = "w" + dec(v);
+    DType storage = inst.type;
+    if (packed != words_.end()) {
+      words = packed->second.first, storage = packed->second.second;
+    } else {
       storage = w_.operand(v).type;
       line(w_.words_type(v) + " " + words + ";");
       fetch(v, words);
     }
+    if (wide && storage == inst.type && w_.holds_pairs(storage)) {
+      pairs_[v] = words;
+      return;
+    }
     const std::string array = wide ? var(v) : "u" + dec(v);
-    if (!wide) line(type + " " + array + "[1];");
+    line(type + " " + array + "[" + count + "];");
     line(w_.as_float[v] ? "unpack_float_" + std::string(name(inst.type)) + "(" + words + ", " + array + ");" : unpack(storage, words, array));
     if (!wide) line("const " + type + " " + var(v) + " = " + array + "[0];");
     have_[v] = var(v);
     return;
   }
+  if (w_.paired[v]) return pair_value(v);
+  // An array is declared before the loop that fills it: close the loop only when something must come between.
+  if (wide) hoist(type + " " + var(v) + "[" + count + "];");
+  else close_loop();
   switch (inst.kind) {
     case Kind::load: break;  // above
     case Kind::iota: {

@@ -35,6 +35,12 @@ struct Writer {
   /// Must the register be rounded to the value's narrow type? Not when only stores of that type read it: packing rounds.
   bool rounds(Val v) const { return inst(v).rounds && !packed_only[v]; }
   std::vector<char> packed_only;
+  /// Element values of f16 or bf16 that are computed two at a time, in the words that memory holds (narrow.cuh).
+  std::vector<char> paired;
+  /// Do the words of this type hold whole pairs?
+  bool holds_pairs(DType type) const { return V % 2 == 0 && (type == DType::f16 || type == DType::bf16); }
+  /// Fills `paired` and `packed_only`; V and the view's flatness must be final.
+  void choose_pairs();
   /// Loads of bytes that only casts to f32 read: they are unpacked to f32.
   std::vector<char> as_float;
   /// May this division of an element by a row value be a multiplication by the row's reciprocal? Composites grant it.
@@ -80,12 +86,15 @@ class Body {
   /// Emits the fetch of 16 bytes of a staged load along `axis`, `n` valid elements.
   void fetch_along(Val load, unsigned axis, const std::string& words);
   void store(Val store);
+  /// Emits `to = ` the words of a value as `type`.
+  void pack(Val v, DType type, const std::string& to);
 
   /// Elements from the access's first one to element `e` ("" = 0) of the lane's vector.
-  std::string offset(Val access, const std::string& e) const;
+  std::string offset(Val access, const std::string& e);
   /// Expression of a value: of element e inside a loop over e, else only for scalars.
-  std::string at(Val v, const std::string& e = "e") const;
+  std::string at(Val v, const std::string& e = "e");
   void line(const std::string& text);
+  void hoist(const std::string& text);
   void open_loop();   // for each element e; statements until close_loop are inside
   void close_loop();
   std::string take() { close_loop(); return std::move(out_); }
@@ -93,7 +102,9 @@ class Body {
  private:
   void value(Val v);
   void define(Val v, const std::string& expression);
-  std::string compute(Val v) const;
+  std::string compute(Val v);
+  std::string pairs(Val v);
+  void pair_value(Val v);
 
   Writer& w_;
   std::string out_;
@@ -101,6 +112,7 @@ class Body {
   bool loop_ = false, policy_ = false;
   std::map<Val, std::string> have_;
   std::map<Val, std::pair<std::string, DType>> words_;
+  std::map<Val, std::string> pairs_;  // words that hold a value's pairs
 };
 
 }  // namespace fusec::cuda

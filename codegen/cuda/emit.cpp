@@ -37,6 +37,7 @@ class Emitter {
     held_ = s_.skeleton == Template::rows && s_.keep != Keep::reload;
     column_ = k_.has_reductions() && !(k_.reduced_axes() >> s_.vector_axis & 1);
     folds_ = view_.folds();
+    w_.choose_pairs();
     find_row_values();
   }
 
@@ -275,16 +276,7 @@ void Emitter::held() {
     else computed.push_back(v);
   }
   cut.need(computed);
-  cut.close_loop();
-  for (Val v : computed) {
-    const std::string type = c_type(compute_type(kept_type(v)));
-    if (view_.wide(v)) {
-      cut.line(pack(kept_type(v), "keep.k" + n(v), "v" + n(v)));
-    } else {
-      cut.line(type + " o" + n(v) + "[1] = {" + cut.at(v) + "};");
-      cut.line(pack(kept_type(v), "keep.k" + n(v), "o" + n(v)));
-    }
-  }
+  for (Val v : computed) cut.pack(v, kept_type(v), "keep.k" + n(v));
   for (Val v : late) {
     late_members += "    " + w_.words_type(v) + " l" + n(v) + ";\n";
     early.need(Body::inputs_of_map(k_.values[v]));

@@ -121,3 +121,31 @@ FUSEC_HALF(bf16, from_bf16, high_bf16)
   }
 FUSEC_F8(f8e4m3)
 FUSEC_F8(f8e5m2)
+
+// Two f16 or bf16 at a time. One fma of the type rounds once; an operation in f32 rounded to the type gives the same bits for sums,
+// differences and products (24 bits are 2p + 2 and more: Figueroa, "When is double rounding innocuous?", 1995; products of bf16 in
+// f32's subnormal range would need 17 bits to differ). So the graph's roundings cost half an instruction, not three.
+#define FUSEC_PAIRS(T, ONE)                                                                                          \
+  template <int B> D Words<B> pairs_fma_##T(const Words<B>& x, const Words<B>& y, const Words<B>& z) {               \
+    Words<B> r;                                                                                                      \
+    _Pragma("unroll") for (int k = 0; k < B / 4; ++k) r.w[k] = pair_fma_##T(x.w[k], y.w[k], z.w[k]);                 \
+    return r;                                                                                                        \
+  }                                                                                                                  \
+  template <int B> D Words<B> pairs_add_##T(const Words<B>& x, const Words<B>& y) { return pairs_fma_##T(x, splat<B>(ONE), y); } \
+  template <int B> D Words<B> pairs_sub_##T(const Words<B>& x, const Words<B>& y) { return pairs_fma_##T(y, splat<B>(ONE ^ 0x80008000u), x); } \
+  template <int B> D Words<B> pairs_mul_##T(const Words<B>& x, const Words<B>& y) { return pairs_fma_##T(x, y, splat<B>(0x80008000u)); }
+#if defined(FUSEC_SIMT) || __CUDA_ARCH__ < 800
+#define FUSEC_PAIR_FMA(T) D u32 pair_fma_##T(u32 x, u32 y, u32 z) { return pair_##T(fmaf(from_##T(x), from_##T(y), from_##T(z)), fmaf(high_##T(x), high_##T(y), high_##T(z))); }
+#else
+#define FUSEC_PAIR_FMA(T) D u32 pair_fma_##T(u32 x, u32 y, u32 z) { u32 r; asm("fma.rn." #T "x2 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(y), "r"(z)); return r; }
+#endif
+template <int B> D Words<B> splat(u32 pair) {
+  Words<B> r;
+#pragma unroll
+  for (int k = 0; k < B / 4; ++k) r.w[k] = pair;
+  return r;
+}
+FUSEC_PAIR_FMA(f16)
+FUSEC_PAIR_FMA(bf16)
+FUSEC_PAIRS(f16, 0x3c003c00u)
+FUSEC_PAIRS(bf16, 0x3f803f80u)

@@ -172,4 +172,28 @@ TEST(Convert, ScalarsAreExactOrRefused) {
 }
 
 }  // namespace
+
+// What narrow.cuh rests on: a product of two bf16 through f32 rounds as it does at once, also where f32 is subnormal. Every pair of
+// significands, at every exponent at which a product is subnormal in bf16 or next to it; a double holds each product exactly.
+TEST(Convert, ProductsOfBf16RoundOnceThroughF32) {
+  for (int exponent = -160; exponent <= -110; ++exponent)
+    for (int x = 128; x < 256; ++x)
+      for (int y = x; y < 256; ++y) {
+        const double exact = std::ldexp(double(x * y), exponent);
+        ASSERT_EQ(f64_to_bf16(double(float(exact))), f64_to_bf16(exact)) << x << " * " << y << " * 2^" << exponent;
+      }
+}
+
+// The same for sums and differences of f16 and bf16: both signs, every distance of exponents.
+TEST(Convert, SumsOfNarrowTypesRoundOnceThroughF32) {
+  for (int distance = 0; distance <= 40; ++distance)
+    for (int x = 1024; x < 2048; x += 3)
+      for (int y = 1024; y < 2048; y += 1)
+        for (int sign : {-1, 1}) {
+          const double f16 = x + sign * std::ldexp(y, -distance), bf16 = (x >> 3) + sign * std::ldexp(y >> 3, -distance);
+          ASSERT_EQ(f64_to_f16(double(float(f16))), f64_to_f16(f16)) << x << " + " << sign * y << " * 2^-" << distance;
+          ASSERT_EQ(f64_to_bf16(double(float(bf16))), f64_to_bf16(bf16)) << x << " + " << sign * y << " * 2^-" << distance;
+        }
+}
+
 }  // namespace fusec
