@@ -270,7 +270,7 @@ int64_t first_difference(const Tensor& a, const Tensor& b, bool exact) {
 
 bool formulas_ready(const Uses& uses, DType type) {
   for (Op op : uses.ops)
-    if (info(op).form == Form::formula && !formula(op, compute_type(type))) return false;
+    if (info(op).form == Form::formula && !formula(op, type)) return false;
   return true;
 }
 

@@ -225,7 +225,7 @@ llvm::Value* expand_formula(Builder& b, Op op, DType type, llvm::ArrayRef<V> arg
       if (step.bits < f->operands) value[i] = args[step.bits];
       else
         value[i] =
-            llvm::ConstantFP::get(shaped(register_type(b.getContext(), type), like), scalars[step.bits - f->operands]);
+            llvm::ConstantFP::get(shaped(register_type(b.getContext(), f->type), like), scalars[step.bits - f->operands]);
     } else if (step.kind == Step::constant) {
       value[i] = match(b, constant_bits(b, step.type, step.bits), like);
     } else {

@@ -76,7 +76,7 @@ struct Cells {
 
 /// The cell of an exact primitive other than cast and bitcast; nullptr for any other op.
 llvm::Value* cell(Op op, Cells e, llvm::Value* x, llvm::Value* y, llvm::Value* z);
-/// A formula over `args` (operands of compute type `type`) and its scalars.
+/// A formula over `args` and its scalars, for a result declared as `type`; args are of its compute type.
 llvm::Value* expand_formula(Builder& b, Op op, DType type, llvm::ArrayRef<llvm::Value*> args, double alpha,
                             double beta);
 

@@ -373,7 +373,7 @@ V Emitter::compute(Frame& frame, Val v) {
   } else if (inst.op == Op::bitcast) {
     out = convert.bitcast(args[0], from, inst.type);
   } else if (info(inst.op).form == Form::formula) {
-    out = expand_formula(b, inst.op, compute_type(from), args, inst.alpha, inst.beta);
+    out = expand_formula(b, inst.op, from, args, inst.alpha, inst.beta);
   } else {
     out = cell(inst.op, Cells{b, compute_type(from)}, args[0], args.size() > 1 ? args[1] : nullptr,
                args.size() > 2 ? args[2] : nullptr);

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "codegen/cuda/words.h"
+#include "lib/ir/formula.h"
 
 namespace fusec::cuda {
 namespace {
@@ -47,6 +48,11 @@ void Writer::choose_pairs() {
   for (const Reduction& r : k.reductions)
     for (Val x : r.inputs) packed_only[x] = 0;
   for (Val x = 0; x < k.values.size(); ++x) packed_only[x] = packed_only[x] && is_narrow(k.values[x].type);
+}
+
+void Writer::use_formula(Op op, DType type) {
+  const Formula* f = formula(op, type);
+  formulas.insert({op, f ? f->result : type});
 }
 
 std::string Writer::index(unsigned axis) {
@@ -380,8 +386,8 @@ std::string Body::compute(Val v) {
       out = "exp_few(" + args[0] + ")";
       return w_.rounds(v) ? round(inst.type, out) : out;
     }
-    w_.formulas.insert({inst.op, type});
-    out = formula_name(inst.op, type) + "(";
+    w_.use_formula(inst.op, inst.type);
+    out = formula_name(inst.op, inst.type) + "(";
     for (size_t i = 0; i < args.size(); ++i) out += (i ? ", " : "") + args[i];
     const std::string_view scalars = info(inst.op).attributes;
     if (scalars.find("alpha") != scalars.npos) out += ", " + literal(type, float_bits(type, inst.alpha));

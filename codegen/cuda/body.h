@@ -19,7 +19,8 @@ struct Writer {
   const Schedule& schedule;
   Arguments args;
   unsigned V = 1;                                  // elements of a lane vector
-  std::set<std::pair<Op, DType>> formulas;         // used
+  std::set<std::pair<Op, DType>> formulas;         // used, by their result's type
+  void use_formula(Op op, DType type);
   std::set<unsigned> row_indices, element_indices; // axes whose index is asked for
   bool streamed = false;
   std::set<Val> reciprocals;                       // row values whose reciprocal stands in the row too, as "row.q…"

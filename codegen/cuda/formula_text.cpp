@@ -7,29 +7,38 @@
 namespace fusec::cuda {
 namespace {
 
-/// x < c ? c : x and x > c ? c : x with a constant that is no zero and no NaN are one instruction each, with the same bits.
+/// x < c ? c : x and x > c ? c : x with a constant that is no NaN are one instruction each, with the same bits; -0 counts as less
+/// than 0 there, so a lower bound of -0 and an upper one of +0 qualify.
 std::string clamp_text(const Formula& f, const Step& select, const std::vector<std::string>& args) {
   const Step& test = f.steps[select.args[0]];
   if (test.kind != Step::compute || (test.op != Op::lt && test.op != Op::gt) || select.type != DType::f32) return "";
   const Step& bound = f.steps[select.args[1]];
   if (test.args[0] != select.args[2] || test.args[1] != select.args[1] || bound.kind != Step::constant) return "";
-  const uint32_t magnitude = static_cast<uint32_t>(bound.bits) & 0x7fffffffu;
-  if (magnitude == 0 || magnitude > 0x7f800000u) return "";
+  const uint32_t c = static_cast<uint32_t>(bound.bits), magnitude = c & 0x7fffffffu;
+  if (magnitude == 0 ? (c != 0) != (test.op == Op::lt) : magnitude > 0x7f800000u) return "";
   return std::string(test.op == Op::lt ? "greatest(" : "least(") + args[2] + ", " + args[1] + ")";
+}
+
+/// Signs of f32 as arithmetic, which instructions take as modifiers of their operands. The cells work on bits, for the sake of NaNs
+/// whose sign somebody may look at; nobody looks at one inside a formula.
+std::string sign_text(const Step& s, const std::string& x) {
+  if (s.type != DType::f32) return "";
+  return s.op == Op::neg ? "-" + x : s.op == Op::abs ? "fabsf(" + x + ")" : "";
 }
 
 }  // namespace
 
-std::string formula_name(Op op, DType compute) {
-  return "formula_" + std::string(name(op)) + "_" + c_type(compute);
+std::string formula_name(Op op, DType result) {
+  const Formula* f = formula(op, result);
+  return "formula_" + std::string(name(op)) + "_" + std::string(name(f ? f->result : result));
 }
 
-std::string formula_text(Op op, DType compute) {
-  const Formula* known = formula(op, compute);
+std::string formula_text(Op op, DType result) {
+  const Formula* known = formula(op, result);
   if (!known) return "#error no formula for " + std::string(name(op)) + "\n";  // a card without its steps: NVRTC will say so
   const Formula& f = *known;
-  const std::string type = c_type(compute);
-  std::string out = "D " + type + " " + formula_name(op, compute) + "(";
+  const std::string type = c_type(f.type);
+  std::string out = "D " + type + " " + formula_name(op, result) + "(";
   for (int p = 0; p < f.operands + f.scalars; ++p) out += (p ? ", " : "") + type + " p" + std::to_string(p);
   out += ") {\n";
   auto at = [](uint16_t step) { return "s" + std::to_string(step); };
@@ -43,7 +52,7 @@ std::string formula_text(Op op, DType compute) {
         const DType from = f.steps[s.args[0]].type;
         std::vector<std::string> args;
         for (int k = 0; k < info(s.op).arity; ++k) args.push_back(at(s.args[static_cast<size_t>(k)]));
-        value = s.op == Op::select ? clamp_text(f, s, args) : "";
+        value = s.op == Op::select ? clamp_text(f, s, args) : sign_text(s, args[0]);
         if (!value.empty()) break;
         value = s.op == Op::cast      ? cast(from, s.type, args[0])
                 : s.op == Op::bitcast ? bitcast(from, s.type, args[0])

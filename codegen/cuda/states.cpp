@@ -40,7 +40,7 @@ std::string exp_name(Writer& w, const Reduction& r) {
   const DType type = compute_type(r.accumulate);
   for (Val v : r.results)
     if (type == DType::f32 && (w.inst(v).relax & kFewerTerms)) return "exp_few";
-  w.formulas.insert({Op::exp, type});
+  w.use_formula(Op::exp, type);
   return formula_name(Op::exp, type);
 }
 

@@ -33,8 +33,8 @@ std::string round(DType type, const std::string& x);
 std::string unpack(DType storage, const std::string& words, const std::string& x);
 std::string pack(DType storage, const std::string& words, const std::string& x);
 
-/// `static` function of a formula, and its name.
-std::string formula_name(Op op, DType compute);
-std::string formula_text(Op op, DType compute);
+/// Function of a formula for a result of a type, and its name; types that share a form share the name.
+std::string formula_name(Op op, DType result);
+std::string formula_text(Op op, DType result);
 
 }  // namespace fusec::cuda

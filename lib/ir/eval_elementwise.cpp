@@ -147,9 +147,9 @@ Status evaluate_elementwise(const Node& n, std::span<const Tensor* const> args, 
   CellLoop loop = nullptr;
   std::optional<Interpreter> interpreter;
   if (info(n.op).form == Form::formula) {
-    const Formula* f = formula(n.op, compute_type(data));
+    const Formula* f = formula(n.op, data);
     if (f) interpreter = Interpreter::make(*f, *n.attrs);
-    if (!interpreter) return internal_error("no formula for " + std::string(name(compute_type(data))));
+    if (!interpreter) return internal_error("no formula for " + std::string(name(data)));
   } else if (!raw) {
     loop = cell_loop(n.op, compute_type(data));
     if (!loop) return internal_error("no cell for " + std::string(name(compute_type(data))));

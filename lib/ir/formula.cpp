@@ -60,10 +60,30 @@ std::unique_ptr<const Formula> record(Op op) {
     const Recorded<T> result = body;                                                              \
     const uint16_t last = result.id(&recorder);                                                   \
     return std::make_unique<const Formula>(                                                       \
-        Formula{op, dtype_of<T>(), operands, scalars, finish(recorder.take(), last)});            \
+        Formula{op, dtype_of<T>(), dtype_of<T>(), operands, scalars, finish(recorder.take(), last)}); \
   }
 #include "lib/ir/formulas.def"
 #undef FORMULA
+    default:
+      return nullptr;
+  }
+}
+
+template <DType R>
+std::unique_ptr<const Formula> record_narrow(Op op) {
+  Recorder recorder;
+  switch (op) {
+#define NARROW(name, operands, scalars, body)                                                     \
+  case Op::name: {                                                                                \
+    const auto x = parameter<float>(recorder, 0);                                                 \
+    [[maybe_unused]] const auto alpha = scalars > 0 ? parameter<float>(recorder, operands) : x;   \
+    const Recorded<float> result = body;                                                          \
+    const uint16_t last = result.id(&recorder);                                                   \
+    return std::make_unique<const Formula>(                                                       \
+        Formula{op, DType::f32, R, operands, scalars, finish(recorder.take(), last)});            \
+  }
+#include "lib/ir/formulas_narrow.def"
+#undef NARROW
     default:
       return nullptr;
   }
@@ -75,11 +95,9 @@ std::unique_ptr<const Formula> record_integer(Op op) {
   Recorder recorder;
   const auto x = parameter<T>(recorder, 0), y = parameter<T>(recorder, 1);
   const uint16_t last = pow(x, y).id(&recorder);
-  return std::make_unique<const Formula>(Formula{op, dtype_of<T>(), 2, 0, finish(recorder.take(), last)});
+  return std::make_unique<const Formula>(Formula{op, dtype_of<T>(), dtype_of<T>(), 2, 0, finish(recorder.take(), last)});
 }
 
-// A result-typed form (fewer terms where the value is rounded to f16 or bf16 at once) would be one more argument here,
-// and a Terms<T, result> with shorter tables.
 std::unique_ptr<const Formula> build(Op op, DType type) {
   switch (type) {
     case DType::f32: return record<float>(op);
@@ -92,10 +110,10 @@ std::unique_ptr<const Formula> build(Op op, DType type) {
     case DType::u16: return record_integer<uint16_t>(op);
     case DType::u32: return record_integer<uint32_t>(op);
     case DType::u64: return record_integer<uint64_t>(op);
+    case DType::f16: return record_narrow<DType::f16>(op);
+    case DType::bf16: return record_narrow<DType::bf16>(op);
     case DType::boolean:
-    case DType::f16:
-    case DType::bf16:
-    case DType::f8e4m3:
+    case DType::f8e4m3:  // shares the form of bf16
     case DType::f8e5m2: return nullptr;
   }
   return nullptr;
@@ -105,6 +123,7 @@ std::unique_ptr<const Formula> build(Op op, DType type) {
 }  // namespace formulas
 
 const Formula* formula(Op op, DType type) {
+  if (type == DType::f8e4m3 || type == DType::f8e5m2) type = DType::bf16;
   struct Entry {
     std::once_flag once;
     std::unique_ptr<const Formula> value;
@@ -112,6 +131,7 @@ const Formula* formula(Op op, DType type) {
   static Entry entries[kOps][kDTypes];
   Entry& entry = entries[static_cast<int>(op)][static_cast<int>(type)];
   std::call_once(entry.once, [&] { entry.value = formulas::build(op, type); });
+  if (!entry.value && compute_type(type) != type) return formula(op, compute_type(type));
   return entry.value.get();
 }
 

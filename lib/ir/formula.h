@@ -22,13 +22,15 @@ struct Step {
 struct Formula {
   Op op;
   DType type;                // compute type: operands and result
+  DType result;              // f16, bf16: as accurate as that needs; else `type`
   uint8_t operands;          // parameters 0 … operands-1 are the op's operands; then its scalars: alpha, beta
   uint8_t scalars;
   std::vector<Step> steps;   // the last one is the result
 };
 
-/// Steps of `op` in compute type `type` (f32, f64; pow also integers). Never null for Form::formula and an allowed
-/// type. Built once, thread-safe.
+/// Steps of `op` for a result declared as `type`: f32, f64; f16, bf16 and f8 have a shorter form in f32 where one is worth it
+/// (formulas_narrow.def), else the one of f32; pow also integers. Never null for Form::formula and an allowed type. Equal
+/// forms are one object. Built once, thread-safe.
 const Formula* formula(Op op, DType type);
 
 }  // namespace fusec

@@ -214,7 +214,7 @@ TEST(FormulaSteps, are_well_formed_and_exist_for_every_float_formula) {
   for (int k = 0; k < kOps; ++k) {
     const Op op = static_cast<Op>(k);
     if (info(op).form != Form::formula) continue;
-    for (DType type : {DType::f32, DType::f64}) {
+    for (DType type : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2}) {
       SCOPED_TRACE(std::string(name(op)) + " " + std::string(name(type)));
       const Formula* f = formula(op, type);
       ASSERT_TRUE(f);
@@ -271,7 +271,7 @@ TEST(FormulaSteps, integer_powers_wrap_and_negative_exponents_truncate) {
 
 TEST(FormulaSteps, other_ops_and_types_have_none) {
   EXPECT_EQ(formula(Op::add, DType::f32), nullptr);
-  EXPECT_EQ(formula(Op::exp, DType::f16), nullptr);
+  EXPECT_EQ(formula(Op::add, DType::bf16), nullptr);
   EXPECT_EQ(formula(Op::exp, DType::i32), nullptr);
 }
 
