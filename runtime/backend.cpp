@@ -3,6 +3,7 @@
 #include "runtime/backend.h"
 
 #include <charconv>
+#include <chrono>
 #include <mutex>
 
 namespace fusec {
@@ -21,6 +22,21 @@ Result<std::shared_ptr<const Backend>> simt_backend() {
 }
 int cuda_devices() { return 0; }
 #endif
+
+Result<std::vector<double>> Backend::time(int count, const std::function<Status()>& before, const std::function<Status()>& call) const {
+  std::vector<double> out;
+  for (int i = 0; i < count; ++i) {
+    if (Status s = before(); !s) return s.error();
+    if (Status s = wait(nullptr); !s) return s.error();
+    const auto start = std::chrono::steady_clock::now();
+    if (Status s = call(); !s) return s.error();
+    if (Status s = wait(nullptr); !s) return s.error();
+    out.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return out;
+}
+
+Result<std::function<Status()>> Backend::empty_launch(size_t) const { return environment_error("device " + name() + ": a call is no launch"); }
 
 Result<std::shared_ptr<const Backend>> backend(const std::string& device) {
   if (device == "cpu") return cpu_backend();

@@ -3,6 +3,7 @@
 // knows nothing else of devices.
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -59,10 +60,26 @@ class Backend : public Scheduler {
   virtual Status download(void* to, const void* from, size_t bytes) const = 0;
   /// Between two places of the device, in stream order; they do not overlap.
   virtual Status copy(void* to, const void* from, size_t bytes, void* stream) const = 0;
-  /// Zeroes memory in stream order.
-  virtual Status clear(void* data, size_t bytes, void* stream) const = 0;
+  /// Fills memory with a byte in stream order.
+  virtual Status fill(void* data, uint8_t byte, size_t bytes, void* stream) const = 0;
+  Status clear(void* data, size_t bytes, void* stream) const { return fill(data, 0, bytes, stream); }
   /// Waits for all that was started on the stream.
   virtual Status wait(void* stream) const = 0;
+
+  // For measurements.
+
+  /// Seconds that each of `count` calls takes, after `before` was done: between two events on a GPU, where the host enqueues all of them
+  /// and waits once; by the clock elsewhere. Both enqueue on the default stream.
+  virtual Result<std::vector<double>> time(int count, const std::function<Status()>& before, const std::function<Status()>& call) const;
+  /// Reads memory and keeps nothing of it, in stream order. A multiple of 16 bytes, aligned to 16.
+  virtual Status sweep(const void* data, size_t bytes, void* stream) const = 0;
+  /// Bytes of the largest cache that a kernel shares with the one before it.
+  virtual size_t cache_bytes() const = 0;
+  /// Starts an empty kernel with that many bytes of arguments on the default stream by one bare call of the driver.
+  /// Errors   environment: nothing is launched here (cpu, simt).
+  virtual Result<std::function<Status()>> empty_launch(size_t argument_bytes) const;
+  /// Makes the device current on this thread while the result lives: a loop of calls need not ask each time.
+  virtual std::shared_ptr<void> enter() const { return nullptr; }
 };
 
 /// The back end of a device name: "auto", "cpu", "cuda", "cuda:1", "simt". One object a device in a process.

@@ -307,6 +307,8 @@ class Packing {
       }
       const LaunchPlace place{arena(), this->counters(), draft.states == ~size_t{0} ? 0 : int64_t(lifetimes_[draft.states].offset),
                               int64_t(counter_at[i])};
+      if (step.launch.state_bytes) step.touches.push_back({place.arena, place.states_offset, step.launch.state_bytes});
+      if (step.launch.counters) step.touches.push_back({place.counters, place.counters_offset, step.launch.counters * sizeof(uint32_t)});
       if (Status s = fill(*draft.variant->kernel, *step.code->artifact, draft.facts, call_.sizes, step.launch, operands, place, out, step); !s)
         return s.error();
       out.steps.push_back(std::move(step));

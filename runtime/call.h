@@ -26,7 +26,7 @@ struct PackedStep {
   Launch launch;
   uint32_t args = 0, bytes = 0;     // its part of PackedCall::args
   uint32_t first_patch = 0, patches = 0;
-  struct Touch {                    // what operand memory it may touch, for simt
+  struct Touch {                    // memory that it may touch, for simt
     uint32_t pointer;
     int64_t offset;
     uint64_t bytes;

@@ -404,13 +404,18 @@ Status Program::Impl::run_reference(std::span<const Buffer> inputs, std::span<co
 Result<size_t> Program::Impl::workspace_bytes(std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
   if (Status good = check_count(inputs, outputs); !good) return good.error();
   if (!backend_) return size_t{0};
+  Result<std::shared_ptr<const PackedCall>> found = packed_call(inputs, outputs);
+  if (!found) return found.error();
+  return (*found)->workspace();
+}
+
+Result<std::shared_ptr<const PackedCall>> Program::Impl::packed_call(std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+  if (!backend_) return input_error("the reference evaluator starts no kernels");
   Scratch scratch;
   Result<std::shared_ptr<CallKind>> seen = kind(scratch, inputs, outputs, nullptr);
   if (!seen) return seen.error();
   if (Status good = find_aliases(scratch, **seen, inputs, outputs); !good) return good.error();
-  Result<std::shared_ptr<const PackedCall>> found = packed(scratch, **seen, nullptr);
-  if (!found) return found.error();
-  return (*found)->workspace();
+  return packed(scratch, **seen, nullptr);
 }
 
 Program::Stats Program::Impl::stats() const {

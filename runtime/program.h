@@ -19,6 +19,8 @@ class Program::Impl {
 
   Status run(std::span<const Buffer> inputs, std::span<const Buffer> outputs, const RunOptions& options);
   Result<size_t> workspace_bytes(std::span<const Buffer> inputs, std::span<const Buffer> outputs);
+  /// What such a call starts, for explain and bench.
+  Result<std::shared_ptr<const PackedCall>> packed_call(std::span<const Buffer> inputs, std::span<const Buffer> outputs);
   Stats stats() const;
 
   const ProgramPlan& plan() const { return plan_; }

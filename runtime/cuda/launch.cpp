@@ -1,5 +1,6 @@
 // A GPU as a device: cubins from the cache or from NVRTC, loaded once, launched on the caller's stream.
 
+#include "codegen/cuda/plain.h"
 #include "runtime/backend.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/log.h"
@@ -126,10 +127,10 @@ class CudaBackend final : public Backend {
                                                  static_cast<CUstream>(stream)),
                  "cuMemcpyDtoDAsync");
   }
-  Status clear(void* data, size_t bytes, void* stream) const override {
+  Status fill(void* data, uint8_t byte, size_t bytes, void* stream) const override {
     Current current(gpu_);
-    if (Status s = current.status(); !s) return s;
-    return check(*gpu_.driver, gpu_.driver->cuMemsetD8Async_(reinterpret_cast<CUdeviceptr>(data), 0, bytes, static_cast<CUstream>(stream)),
+    if (Status s = current.status(); !s || !bytes) return s;
+    return check(*gpu_.driver, gpu_.driver->cuMemsetD8Async_(reinterpret_cast<CUdeviceptr>(data), byte, bytes, static_cast<CUstream>(stream)),
                  "cuMemsetD8Async");
   }
   Status wait(void* stream) const override {
@@ -137,6 +138,12 @@ class CudaBackend final : public Backend {
     if (Status s = current.status(); !s) return s;
     return check(*gpu_.driver, gpu_.driver->cuStreamSynchronize_(static_cast<CUstream>(stream)), "cuStreamSynchronize");
   }
+
+  Result<std::vector<double>> time(int count, const std::function<Status()>& before, const std::function<Status()>& call) const override;
+  Status sweep(const void* data, size_t bytes, void* stream) const override;
+  size_t cache_bytes() const override { return size_t(gpu_.properties.l2_bytes); }
+  Result<std::function<Status()>> empty_launch(size_t argument_bytes) const override;
+  std::shared_ptr<void> enter() const override { return std::make_shared<Current>(gpu_); }
 
  private:
   /// When registers spill, the schedule is chosen again, once; the better of the two stays, and the artifact says which.
@@ -150,9 +157,86 @@ class CudaBackend final : public Backend {
     return second && second->facts["spill_bytes"] < first->facts["spill_bytes"] ? std::move(second) : std::move(first);
   }
 
+  /// A kernel written by hand (codegen/cuda/plain.h), compiled once a process.
+  Result<cuda::Function> plain(const Code& code) const {
+    Result<Artifact> artifact = cuda::compile(code, gpu_.properties.sm);
+    if (!artifact) return artifact.error();
+    return cuda::load(gpu_, *artifact);
+  }
+
   const Gpu& gpu_;
   std::string name_, target_, compiler_;
+  mutable std::mutex mutex_;
+  mutable std::optional<cuda::Function> reader_;
+  mutable std::unique_ptr<Memory> sink_;
 };
+
+Result<std::vector<double>> CudaBackend::time(int count, const std::function<Status()>& before, const std::function<Status()>& call) const {
+  const cuda::Driver& d = *gpu_.driver;
+  Current current(gpu_);
+  if (Status s = current.status(); !s) return s.error();
+  struct Events {
+    const cuda::Driver& driver;
+    std::vector<CUevent> all;
+    ~Events() {
+      for (CUevent event : all) driver.cuEventDestroy_(event);
+    }
+  } events{d, {}};
+  for (int i = 0; i < 2 * count; ++i) {
+    CUevent event = nullptr;
+    if (Status s = check(d, d.cuEventCreate_(&event, CU_EVENT_DEFAULT), "cuEventCreate"); !s) return s.error();
+    events.all.push_back(event);
+  }
+  for (int i = 0; i < count; ++i) {
+    if (Status s = before(); !s) return s.error();
+    if (Status s = check(d, d.cuEventRecord_(events.all[2 * i], nullptr), "cuEventRecord"); !s) return s.error();
+    if (Status s = call(); !s) return s.error();
+    if (Status s = check(d, d.cuEventRecord_(events.all[2 * i + 1], nullptr), "cuEventRecord"); !s) return s.error();
+  }
+  if (Status s = wait(nullptr); !s) return s.error();
+  std::vector<double> out;
+  for (int i = 0; i < count; ++i) {
+    float milliseconds = 0;
+    if (Status s = check(d, d.cuEventElapsedTime_(&milliseconds, events.all[2 * i], events.all[2 * i + 1]), "cuEventElapsedTime"); !s) return s.error();
+    out.push_back(double(milliseconds) * 1e-3);
+  }
+  return out;
+}
+
+Status CudaBackend::sweep(const void* data, size_t bytes, void* stream) const {
+  {
+    std::lock_guard lock(mutex_);
+    if (!reader_) {
+      Result<cuda::Function> made = plain(cuda::plain_read());
+      if (!made) return made.error();
+      Result<std::unique_ptr<Memory>> sink = allocate(16);
+      if (!sink) return sink.error();
+      reader_ = std::move(*made), sink_ = std::move(*sink);
+    }
+  }
+  Current current(gpu_);
+  if (Status s = current.status(); !s) return s;
+  struct {
+    const void* from;
+    uint64_t count;
+    void* sink;
+  } args{data, bytes / 16, sink_->data};
+  void* block = &args;
+  return check(*gpu_.driver,
+               gpu_.driver->cuLaunchKernel_(reader_->function, unsigned(gpu_.properties.multiprocessors) * 8, 1, 1, 256, 1, 1, 0,
+                                            static_cast<CUstream>(stream), &block, nullptr),
+               "cuLaunchKernel");
+}
+
+Result<std::function<Status()>> CudaBackend::empty_launch(size_t argument_bytes) const {
+  Result<cuda::Function> made = plain(cuda::plain_empty(argument_bytes));
+  if (!made) return made.error();
+  return std::function<Status()>([this, function = std::move(*made), args = std::vector<std::byte>(argument_bytes + 8)]() mutable -> Status {
+    void* block = args.data();
+    const CUresult result = gpu_.driver->cuLaunchKernel_(function.function, 1, 1, 1, 32, 1, 1, 0, nullptr, &block, nullptr);
+    return result == CUDA_SUCCESS ? Status(Done{}) : check(*gpu_.driver, result, "cuLaunchKernel");
+  });
+}
 
 }  // namespace
 

@@ -126,11 +126,13 @@ class SimtBackend final : public Backend {
   Status upload(void* to, const void* from, size_t bytes) const override { return copy_host(to, from, bytes); }
   Status download(void* to, const void* from, size_t bytes) const override { return upload(to, from, bytes); }
   Status copy(void* to, const void* from, size_t bytes, void*) const override { return upload(to, from, bytes); }
-  Status clear(void* data, size_t bytes, void*) const override {
-    std::memset(data, 0, bytes);
+  Status fill(void* data, uint8_t byte, size_t bytes, void*) const override {
+    std::memset(data, byte, bytes);
     return Done{};
   }
   Status wait(void*) const override { return Done{}; }
+  Status sweep(const void*, size_t, void*) const override { return Done{}; }  // no time of simt says anything
+  size_t cache_bytes() const override { return 0; }
 
  private:
   Functions f_;

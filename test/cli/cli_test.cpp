@@ -1,6 +1,7 @@
 // The command line from outside: exit statuses, what goes where, files in and out, the cache between processes.
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -337,5 +338,51 @@ TEST_F(Cli, SchedulesAreSetByHand) {
   EXPECT_EQ(run("run s.fus --device cpu -q --schedule steps").status, 2);
 #endif
 }
+
+#if FUSEC_HAS_CPU
+TEST_F(Cli, SuiteMeasuresAndChecksEveryWorkload) {
+  const Ran all = run("bench --suite --device cpu --bytes 65536 --runs 1 --json all.json");
+  EXPECT_EQ(all.status, 0) << all.out << all.err;
+  const nlohmann::json json = nlohmann::json::parse(read(dir / "all.json"));
+  EXPECT_EQ(json["workloads"].size(), 27u);
+  EXPECT_GT(json["ceilings"]["copy_bytes_per_s"], 0);
+  for (const nlohmann::json& one : json["workloads"]) {
+    EXPECT_EQ(one["right"], true) << one;
+    EXPECT_GT(one["median_s"], 0) << one;
+    EXPECT_GE(one["kernels"].size(), 1u) << one;
+  }
+  const Ran table = run("bench --suite --only scale_f32 --only rope_bf16 --device cpu --bytes 65536 --runs 1 --markdown");
+  EXPECT_EQ(table.status, 0) << table.err;
+  EXPECT_NE(table.out.find("| workload | MB | "), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("\n| rope_bf16 | "), std::string::npos) << table.out;
+  EXPECT_EQ(run("bench --suite --only nothing --device cpu").status, 2);
+  EXPECT_EQ(run("bench --suite missing --device cpu").status, 2);
+  EXPECT_EQ(run("bench").status, 2);
+}
+
+TEST_F(Cli, SuiteChecksRowsOfLargeGraphs) {
+  fs::create_directory(dir / "mine");
+  // Transposed, so that runs of the cut are short on one side; 5 million elements.
+  write("mine/good.fus", "; rows: 1999\n; positive: %s\ngraph @good(%x: f32[1280,1999], %s: f32[1999]) -> f32[1999,1280] {\n  %t = transpose %x {perm=[1,0]}\n"
+                         "  %r = reshape %s {shape=[1999,1]}\n  %q = sqrt %r\n  %y = div %t, %q\n  %z = softmax %y {axes=[1]}\n  return %z\n}\n");
+  write("mine/bad.fus", "; rows: 1999\ngraph @bad(%x: f32[1999,2048]) -> f32[2048] {\n  %y = sum %x {axes=[0]}\n  return %y\n}\n");
+  const Ran r = run("bench --suite mine --device cpu --bytes 1e9 --runs 1 --json all.json");
+  EXPECT_EQ(r.status, 1) << "rows that are not independent: the part differs from the whole" << r.out;
+  const nlohmann::json json = nlohmann::json::parse(read(dir / "all.json"));
+  ASSERT_EQ(json["workloads"].size(), 2u);
+  EXPECT_EQ(json["workloads"][0]["right"], false);
+  EXPECT_EQ(json["workloads"][1]["right"], true) << json;
+  write("mine/bad.fus", "; rows: many\ngraph @bad(%x: f32[3]) -> f32[3] {\n  return %x\n}\n");
+  EXPECT_EQ(run("bench --suite mine --device cpu").status, 2);
+}
+
+TEST_F(Cli, BenchFlushesAndChecksFiles) {
+  write("f.fus", kGraph);
+  const Ran r = run("bench f.fus --dim N=1000 --device cpu --flush --runs 2 --bytes 65536 --json -");
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find("whole, right"), std::string::npos) << r.out;
+  EXPECT_EQ(run("bench f.fus --flush --device cpu").status, 2) << "N has no size";
+}
+#endif
 
 }  // namespace

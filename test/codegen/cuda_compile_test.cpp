@@ -1,5 +1,6 @@
 // Every skeleton compiles for every architecture, without spills, the same text twice, and nothing of a user in it.
 
+#include "codegen/cuda/plain.h"
 #include "test/codegen/cuda_kernels.h"
 
 #include <cstdio>
@@ -77,6 +78,17 @@ TEST_P(Orders, LoadsComeFirst) {
 INSTANTIATE_TEST_SUITE_P(Cuda, Orders, ::testing::ValuesIn(kOrders), [](const auto& info) { return info.param.name; });
 
 // Names are data: nothing that a user wrote reaches the source.
+TEST(PlainKernels, CompileAndKeepTheirLoads) {
+  Result<std::string> read = cuda::ptx(cuda::plain_read(), 90);
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(count(*read, "ld.global.v4"), 5u) << "four in flight, and one of the rest\n" << *read;
+  for (size_t bytes : {size_t{0}, size_t{8}, size_t{60}, size_t{4000}}) {
+    Result<Artifact> empty = cuda::compile(cuda::plain_empty(bytes), 90);
+    ASSERT_TRUE(empty) << bytes << ": " << empty.error().text();
+    EXPECT_EQ(empty->entry, "fusec_empty");
+  }
+}
+
 TEST(CudaText, HoldsNoNameOfAUser) {
   const Kernel kernel = kernel_of(R"(graph @evil_graph(%"evil \"; } /*": f32[EVIL_N,EVIL_C], %evil_b: f32[EVIL_C]) -> f32[EVIL_N,EVIL_C] {
     %evil_sum: f32[EVIL_N,EVIL_C] = add %"evil \"; } /*", %evil_b

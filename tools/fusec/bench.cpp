@@ -1,59 +1,141 @@
 // fusec bench: times graphs on a device, as a fraction of the rate at which the same device copies memory in the same run.
+//
+//   fusec bench FILE…          graphs of files: warm calls back to back, buffers rotating; --flush: caches flushed before each
+//   fusec bench --suite        the workloads of tools/bench/workloads, flushed, checked, with what their kernels are
 
 #include <CLI/CLI.hpp>
-#include <chrono>
+#include <ctime>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "runtime/backend.h"
+#include "tools/fusec/bench_table.h"
 #include "tools/fusec/command.h"
-#include "tools/fusec/copy_rate.h"
 #include "tools/fusec/execute.h"
 #include "tools/fusec/kernels.h"
-#include "runtime/backend.h"
+#include "tools/fusec/suite.h"
 
 namespace fusec::cli {
-
-Result<double> copy_rate(const std::string& device) {
-  Result<std::shared_ptr<const Backend>> found = backend(device);
-  if (!found) return found.error();
-  const Backend& d = **found;
-  const size_t bytes = size_t{256} << 20;
-  Result<std::unique_ptr<Memory>> from = d.allocate(bytes), to = d.allocate(bytes);
-  if (!from) return from.error();
-  if (!to) return to.error();
-  double best = 0;
-  for (int round = 0; round < 8; ++round) {
-    const int count = 4;  // back to back: what starting and waiting cost is shared
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < count; ++i)
-      if (Status s = d.copy((*to)->data, (*from)->data, bytes, nullptr); !s) return s.error();
-    if (Status s = d.wait(nullptr); !s) return s.error();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    best = std::max(best, 2.0 * double(bytes) * count / seconds);
-  }
-  return best;
-}
-
 namespace {
 
+constexpr double kSmall = 200e6;  // bytes below which a copy of the same size is the measure
+constexpr double kTiny = 1e6;     // … and below which no rate is: a launch is
+
 struct Options {
-  std::vector<std::string> files, dims;
-  std::string json;
+  std::vector<std::string> files, dims, only;
+  std::string json, suite;
+  bool is_suite = false, flush = false, markdown = false, check = true;
+  double bytes = 0;
+  int runs = 31;
   ExecuteOptions execute{.device = "auto"};
 };
 
-std::string column(std::string text, size_t width) {
-  size_t shown = 0;  // letters, not bytes: µ is two bytes
-  for (char c : text) shown += (c & 0xc0) != 0x80;
-  return text.append(shown < width ? width - shown : 1, ' ');
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%d", &utc);
+  return text;
 }
 
-int run(const Options& o) {
+/// Those of "N=1024" whose dim the graph has.
+std::vector<std::string> dims_of(const Graph& graph, const std::vector<std::string>& dims) {
+  std::vector<std::string> out;
+  for (const std::string& dim : dims)
+    for (const std::string& symbol : graph.symbols())
+      if (dim.starts_with(symbol + "=")) out.push_back(dim);
+  return out;
+}
+
+MeasureOptions measure_options(const Options& o) {
+  return {.numerics = o.execute.numerics, .schedule = o.execute.schedule, .runs = o.runs, .check = o.check};
+}
+
+/// What the options ask to be measured, in order.
+Result<std::vector<Workload>> chosen(const Options& o, const Backend& device, std::vector<std::string>& notes) {
+  std::vector<Workload> out;
+  if (!o.is_suite) {
+    for (const std::string& file : o.files) {
+      Result<std::vector<Graph>> graphs = load_graphs(file);
+      if (!graphs) return graphs.error();
+      for (const Graph& graph : *graphs) {
+        Result<Sizes> sizes = parse_dims(dims_of(graph, o.dims));
+        if (!sizes) return sizes.error();
+        if (Result<double> moved = footprint(graph, *sizes); !moved) return moved.error().note("while reading " + file);
+        out.push_back({"@" + graph.name(), {print(graph), std::move(*sizes), {}, 0}, 0});
+      }
+    }
+    return out;
+  }
+  Result<std::string> folder = workloads_folder(o.suite);
+  if (!folder) return folder.error();
+  Result<std::vector<Workload>> all = load_workloads(*folder, o.only);
+  if (!all) return all.error();
+  const double most = o.bytes > 0 ? o.bytes : is_gpu(device) ? 0 : 64e6;
+  if (most > 0) notes.push_back("each workload is shrunk until it moves at most " + size_text(most));
+  for (const Workload& w : *all) {
+    Result<Workload> one = most > 0 ? shrunk(w, most) : Result<Workload>(w);
+    if (!one) return one.error();
+    out.push_back(std::move(*one));
+  }
+  return out;
+}
+
+Result<BenchRow> one_row(const Backend& device, const Flush& flush, const Workload& workload, const Options& o) {
+  BenchRow row{workload.name, {}, 0, ""};
+  Result<Figures> figures = measure(device, flush, workload.subject, measure_options(o));
+  if (!figures) {
+    row.error = figures.error().message;
+    return row;
+  }
+  row.figures = std::move(*figures);
+  if (row.figures.bytes > kTiny && row.figures.bytes < kSmall && is_gpu(device)) {
+    Result<double> same = copy_rate(device, flush, size_t(row.figures.bytes / 32) * 16, o.runs);
+    if (!same) return same.error();
+    row.same = *same;
+  }
+  return row;
+}
+
+/// The suite, or files with flushed caches.
+int run_flushed(const Options& o) {
+  Result<std::shared_ptr<const Backend>> device = backend(o.execute.device);
+  if (!device) return fail(device.error());
+  const Backend& d = **device;
+  BenchTable table{d.name(), d.description(), today(), {}, {}, {}};
+  Result<std::vector<Workload>> workloads = chosen(o, d, table.notes);
+  if (!workloads) return fail(workloads.error());
+  for (const std::string& edit : o.execute.schedule) table.notes.push_back("schedule by hand: " + edit);
+  Result<Flush> flush = Flush::make(d);
+  if (!flush) return fail(flush.error());
+  Result<Ceilings> ceilings = measure_ceilings(d, *flush, o.bytes > 0 ? size_t(o.bytes) / 32 * 16 : 0, o.runs);
+  if (!ceilings) return fail(ceilings.error());
+  table.ceilings = *ceilings;
+  if (!o.markdown) std::cout << heading(table) << "\n" << terminal_head() << std::flush;
+  int status = 0;
+  for (const Workload& workload : *workloads) {
+    Result<BenchRow> row = one_row(d, *flush, workload, o);
+    if (!row) return fail(row.error());
+    if (!row->error.empty() || !row->figures.good) status = std::max(status, 1);
+    table.rows.push_back(std::move(*row));
+    if (!o.markdown) std::cout << terminal_row(table, table.rows.back()) << std::flush;
+  }
+  std::cout << (o.markdown ? markdown(table) : terminal_foot(table));
+  if (!o.json.empty())
+    if (Status s = write_output(o.json, json(table).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"); !s) return fail(s.error());
+  return status;
+}
+
+/// Files, by calls back to back over buffers that rotate through more than the caches hold.
+int run_files(const Options& o) {
   const std::string device = resolve(o.execute.device);
   double ceiling = 0;
   if (device != "reference") {
-    Result<double> rate = copy_rate(device);
+    Result<std::shared_ptr<const Backend>> found = backend(device);
+    if (!found) return fail(found.error());
+    Result<double> rate = copy_rate(**found, Flush(), size_t{256} << 20, 15);
     if (!rate) return fail(rate.error());
     ceiling = *rate;
     std::cout << "copy rate of " << device << ": " << size_text(ceiling) << "/s\n";
@@ -68,11 +150,7 @@ int run(const Options& o) {
       continue;
     }
     for (const Graph& graph : *graphs) {
-      std::vector<std::string> dims;
-      for (const std::string& dim : o.dims)
-        for (const std::string& symbol : graph.symbols())
-          if (dim.starts_with(symbol + "=")) dims.push_back(dim);
-      Result<Inputs> inputs = complete_inputs(graph, {}, dims, 0);
+      Result<Inputs> inputs = complete_inputs(graph, {}, dims_of(graph, o.dims), 0);
       Timing timing;
       timing.rotate = true;
       Result<std::vector<Tensor>> values = inputs ? execute({device, o.execute.numerics, o.execute.schedule}, graph, inputs->values, &timing)
@@ -95,17 +173,47 @@ int run(const Options& o) {
   return status;
 }
 
+int run(const Options& o) {
+  if (o.is_suite && !o.files.empty()) return fail(input_error("--suite brings its own graphs: no FILE beside it"));
+  if (!o.is_suite && o.files.empty()) return fail(input_error("FILE is missing, or --suite"));
+  if (!o.is_suite && !o.only.empty()) return fail(input_error("--only chooses workloads of --suite"));
+  return o.is_suite || o.flush || o.markdown ? run_flushed(o) : run_files(o);
+}
+
+const char kFooter[] = R"(A rate is the bytes of all inputs and outputs, each once, over the median time. It is compared with the rate at which the same
+device copies a large block in the same run. --suite and --flush start every timed call from flushed caches (a memset, then a
+read, so that no dirty line is left), time it between two events on a GPU, poison the outputs first and check them against the
+reference evaluator; "of same" compares small ones with a copy of their own size, "host / bare" is what a warm call costs the
+host beside a bare launch of an empty kernel, "compile ms" what NVRTC took when the kernels were compiled.
+
+  fusec bench docs/examples/*.fus                        back to back, buffers rotating
+  fusec bench --suite --device cuda --json suite.json    the workloads of tools/bench/workloads
+  fusec bench --suite --only scale_f32 --markdown        some of them, as a Markdown table
+  fusec bench --suite --device cpu --bytes 16e6          shrunk until each moves at most 16 MB
+  fusec bench softmax.fus --flush --schedule threads=256 a schedule set by hand)";
+
 }  // namespace
 
 Action add_bench(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("FILE", options->files, ".fus or .onnx files; every graph in them is timed on drawn inputs")->required();
+  app.add_option("FILE", options->files, ".fus or .onnx files; every graph in them is timed on drawn inputs");
   app.add_option("--device", options->execute.device, "auto, cpu or cuda[:N]")->capture_default_str();
   add_list(app, "--dim", options->dims, "N=1024: size of a named dim");
+  CLI::Option* suite = app.add_option("--suite", options->suite, "time the workloads of this folder (default: those that came with fusec)")->expected(0, 1);
+  add_list(app, "--only", options->only, "only this workload of the suite");
+  app.add_flag("--flush", options->flush, "flush the caches before each call of FILE, and check the results");
+  app.add_option("--bytes", options->bytes, "shrink the suite's workloads to at most so many bytes each (default: as they are; 64e6 on the CPU)")->check(CLI::PositiveNumber);
+  app.add_option("--runs", options->runs, "timed calls of each; the median counts")->check(CLI::Range(1, 10000))->capture_default_str();
+  app.add_flag("!--no-check", options->check, "do not compare with the reference evaluator");
+  app.add_flag("--markdown", options->markdown, "print a Markdown table");
   app.add_option("--json", options->json, "also write the figures to this file; - is standard output");
   add_numerics_option(app, options->execute.numerics);
   add_schedule_option(app, options->execute.schedule);
-  return [options] { return run(*options); };
+  app.footer(kFooter);
+  return [options, suite] {
+    options->is_suite = suite->count() > 0;
+    return run(*options);
+  };
 }
 
 }  // namespace fusec::cli

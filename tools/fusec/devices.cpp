@@ -6,7 +6,7 @@
 
 #include "runtime/backend.h"
 #include "tools/fusec/command.h"
-#include "tools/fusec/copy_rate.h"
+#include "tools/fusec/ceilings.h"
 #if FUSEC_HAS_CPU
 #include "codegen/cpu/cpu.h"
 #include "runtime/cpu/threads.h"
@@ -19,7 +19,8 @@ int run(bool measure) {
   std::cout << "reference: the evaluator, always there\n";
   auto rate = [&](const std::string& device) -> std::string {
     if (!measure) return "";
-    Result<double> bytes = copy_rate(device);
+    Result<std::shared_ptr<const Backend>> found = backend(device);
+    Result<double> bytes = found ? copy_rate(**found, Flush(), size_t{256} << 20, 15) : Result<double>(found.error());
     return bytes ? ", copies " + size_text(*bytes) + "/s (read + written)" : ", copy rate: " + bytes.error().message;
   };
 #if FUSEC_HAS_CPU

@@ -1,0 +1,101 @@
+#include "tools/fusec/ceilings.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace fusec::cli {
+
+bool is_gpu(const Backend& device) { return device.name().starts_with("cuda"); }
+
+Spread spread(std::vector<double> times) {
+  if (times.empty()) return {};
+  std::sort(times.begin(), times.end());
+  Spread out;
+  out.runs = int(times.size());
+  out.median = times[times.size() / 2];
+  out.best = times.front();
+  out.spread = (times[times.size() * 9 / 10] - times[times.size() / 10]) / std::max(out.median, 1e-12);
+  return out;
+}
+
+Result<Flush> Flush::make(const Backend& device) {
+  Flush out;
+  out.device_ = &device;
+  const size_t most = size_t{256} << 20;
+  const size_t bytes = is_gpu(device) ? most : std::min(most, 4 * device.cache_bytes()) / 16 * 16;
+  if (bytes == 0) return out;
+  for (std::shared_ptr<Memory>* to : {&out.dirty_, &out.clean_}) {
+    Result<std::unique_ptr<Memory>> memory = device.allocate(bytes);
+    if (!memory) return memory.error();
+    (*memory)->bytes = bytes;
+    *to = std::move(*memory);
+  }
+  return out;
+}
+
+Status Flush::operator()() const {
+  if (!dirty_) return Done{};
+  if (Status s = device_->fill(dirty_->data, 0, dirty_->bytes, nullptr); !s) return s;
+  return device_->sweep(clean_->data, clean_->bytes, nullptr);
+}
+
+namespace {
+
+Result<double> median(const Backend& device, const Flush& flush, int runs, const std::function<Status()>& call) {
+  for (int i = 0; i < 3; ++i)
+    if (Status s = call(); !s) return s.error();
+  Result<std::vector<double>> times = device.time(runs, [&] { return flush(); }, call);
+  if (!times) return times.error();
+  return spread(std::move(*times)).median;
+}
+
+}  // namespace
+
+Result<double> copy_rate(const Backend& device, const Flush& flush, size_t block, int runs) {
+  Result<std::unique_ptr<Memory>> from = device.allocate(block), to = device.allocate(block);
+  if (!from) return from.error();
+  if (!to) return to.error();
+  Result<double> seconds = median(device, flush, runs, [&] { return device.copy((*to)->data, (*from)->data, block, nullptr); });
+  if (!seconds) return seconds;
+  return 2 * double(block) / std::max(*seconds, 1e-12);
+}
+
+Result<double> host_time(const Backend& device, const std::function<Status()>& call) {
+  const std::shared_ptr<void> current = device.enter();
+  std::vector<double> times;
+  for (int batch = 0; batch < 8; ++batch) {
+    for (int i = 0; i < 32; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      if (Status s = call(); !s) return s.error();
+      times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    if (Status s = device.wait(nullptr); !s) return s.error();
+  }
+  return spread(std::move(times)).median;
+}
+
+Result<Ceilings> measure_ceilings(const Backend& device, const Flush& flush, size_t block, int runs) {
+  Ceilings out;
+  out.block = block ? block : is_gpu(device) ? size_t{2} << 30 : size_t{256} << 20;
+  Result<double> copied = copy_rate(device, flush, out.block, runs);
+  if (!copied) return copied.error();
+  out.copy = *copied;
+  Result<std::unique_ptr<Memory>> memory = device.allocate(out.block);
+  if (!memory) return memory.error();
+  void* data = (*memory)->data;
+  Result<double> reading = median(device, flush, runs, [&] { return device.sweep(data, out.block, nullptr); });
+  if (!reading) return reading.error();
+  Result<double> writing = median(device, flush, runs, [&] { return device.fill(data, 1, out.block, nullptr); });
+  if (!writing) return writing.error();
+  out.read = double(out.block) / std::max(*reading, 1e-12), out.write = double(out.block) / std::max(*writing, 1e-12);
+  if (Result<std::function<Status()>> empty = device.empty_launch(64)) {
+    Result<double> launch = median(device, flush, std::max(runs, 21), *empty);
+    if (!launch) return launch.error();
+    Result<double> host = host_time(device, *empty);
+    if (!host) return host.error();
+    out.launch = *launch, out.host_launch = *host;
+  }
+  return out;
+}
+
+}  // namespace fusec::cli

@@ -1,0 +1,250 @@
+#include "tools/fusec/measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "lib/ir/convert.h"
+#include "runtime/program.h"
+#include "tools/fusec/check.h"
+#include "tools/fusec/execute.h"
+#include "tools/fusec/slices.h"
+
+namespace fusec::cli {
+namespace {
+
+constexpr int64_t kDrawn = 4194301;      // elements that are drawn of an input (a prime); a larger one repeats them
+constexpr int64_t kWhole = 4'000'000;    // elements up to which everything is checked
+constexpr int64_t kChecked = 1'000'000;  // elements of a slice
+
+/// An input: what was drawn of it, which the device holds over and over.
+struct Drawn {
+  Tensor block;
+  std::vector<int64_t> extents;
+  std::unique_ptr<Memory> memory;
+
+  int64_t elements() const {
+    int64_t n = 1;
+    for (int64_t e : extents) n *= e;
+    return n;
+  }
+  /// Appends elements [first, first + count) of the whole.
+  void copy_to(std::vector<std::byte>& to, int64_t first, int64_t count) const {
+    const int64_t size = int64_t(bytes(block.dtype)), period = block.elements();
+    while (count > 0) {
+      const int64_t at = first % period, n = std::min(count, period - at);
+      to.insert(to.end(), block.data.begin() + at * size, block.data.begin() + (at + n) * size);
+      first += n, count -= n;
+    }
+  }
+};
+
+void make_positive(Tensor& t) {
+  if (!is_float(t.dtype)) return;
+  std::vector<double> values(t.elements());
+  convert(t.dtype, t.data.data(), DType::f64, reinterpret_cast<std::byte*>(values.data()), int64_t(values.size()));
+  for (double& x : values) x = std::abs(x) + 1;
+  convert(DType::f64, reinterpret_cast<const std::byte*>(values.data()), t.dtype, t.data.data(), int64_t(values.size()));
+}
+
+Result<std::vector<int64_t>> extents_of(const Type& type, const Sizes& sizes) {
+  std::vector<int64_t> out;
+  int64_t size = int64_t(bytes(type.dtype));
+  for (const Dim& dim : type.shape) {
+    const std::optional<int64_t> extent = dim.value(sizes);
+    if (!extent || *extent < 0) return input_error("the dim " + dim.text() + " has no size: give --dim");
+    out.push_back(*extent);
+    if (__builtin_mul_overflow(size, *extent, &size) || size > int64_t{1} << 40) return input_error("a tensor is too large to measure");
+  }
+  return out;
+}
+
+Result<Drawn> make_input(const Backend& device, const Port& port, const Type& type, const Subject& subject) {
+  Drawn out;
+  Result<std::vector<int64_t>> extents = extents_of(type, subject.sizes);
+  if (!extents) return extents.error();
+  out.extents = std::move(*extents);
+  const int64_t all = out.elements(), size = int64_t(bytes(type.dtype));
+  out.block = draw(port.name, type.dtype, {std::min(all, kDrawn)}, 0);
+  if (std::find(subject.positive.begin(), subject.positive.end(), port.name) != subject.positive.end()) make_positive(out.block);
+  Result<std::unique_ptr<Memory>> memory = device.allocate(size_t(all * size));
+  if (!memory) return memory.error();
+  out.memory = std::move(*memory);
+  std::byte* to = static_cast<std::byte*>(out.memory->data);
+  if (all == 0) return out;
+  if (Status s = device.upload(to, out.block.data.data(), out.block.data.size()); !s) return s.error();
+  for (int64_t there = out.block.elements(); there < all;) {
+    const int64_t n = std::min(there, all - there);
+    if (Status s = device.copy(to + there * size, to, size_t(n * size), nullptr); !s) return s.error();
+    there += n;
+  }
+  return out;
+}
+
+struct Place {
+  std::vector<Drawn> inputs;
+  std::vector<std::unique_ptr<Memory>> outputs;
+  std::vector<std::vector<int64_t>> output_extents;
+  std::vector<Buffer> in, out;
+  double bytes = 0;
+  int64_t elements = 0;
+};
+
+Result<Place> place(const Backend& device, const Graph& graph, const Subject& subject) {
+  Place p;
+  for (const Port& port : graph.inputs()) {
+    Result<Drawn> made = make_input(device, port, graph.node(port.node).type, subject);
+    if (!made) return made.error();
+    p.elements += made->elements();
+    p.bytes += double(made->elements()) * double(fusec::bytes(made->block.dtype));
+    p.inputs.push_back(std::move(*made));
+  }
+  for (const Port& port : graph.outputs()) {
+    const Type& type = graph.node(port.node).type;
+    Result<std::vector<int64_t>> extents = extents_of(type, subject.sizes);
+    if (!extents) return extents.error();
+    int64_t n = 1;
+    for (int64_t e : *extents) n *= e;
+    const size_t size = size_t(n) * fusec::bytes(type.dtype);
+    Result<std::unique_ptr<Memory>> memory = device.allocate(size);
+    if (!memory) return memory.error();
+    if (Status s = device.fill((*memory)->data, 0x7f, size, nullptr); !s) return s.error();
+    p.elements += n, p.bytes += double(size);
+    p.outputs.push_back(std::move(*memory));
+    p.output_extents.push_back(std::move(*extents));
+  }
+  for (const Drawn& d : p.inputs) p.in.push_back({d.memory->data, d.extents, {}});
+  for (size_t i = 0; i < p.outputs.size(); ++i) p.out.push_back({p.outputs[i]->data, p.output_extents[i], {}});
+  return p;
+}
+
+/// The graph that is checked, with what it is given and what the device made of it.
+struct Sample {
+  Graph graph;
+  std::vector<Tensor> inputs, outputs;
+  std::string what;
+};
+
+Result<Sample> sample(const Backend& device, const Graph& graph, const Subject& subject, const Place& p) {
+  int64_t kept = 0;
+  std::vector<Run> chosen;
+  if (p.elements > kWhole && subject.rows > 1) {
+    kept = std::clamp<int64_t>(int64_t(double(kChecked) * double(subject.rows) / double(p.elements)), 1, subject.rows);
+    if (subject.rows >= 3 && p.elements / subject.rows * 3 <= 2 * kChecked) kept = std::max<int64_t>(kept, 3);
+    chosen = spread_out(subject.rows, kept);
+  }
+  const int64_t cut = kept ? subject.rows : -1;
+  Result<Graph> small = kept ? parse(with_extent(subject.text, subject.rows, kept)) : Result<Graph>(graph);
+  if (!small) return small.error().note("while cutting rows out of the graph");
+  Sample out{std::move(*small), {}, {}, kept ? std::to_string(kept) + " of " + std::to_string(subject.rows) + " rows" : "whole"};
+  auto extents = [&](std::vector<int64_t> e) {
+    for (int64_t& n : e)
+      if (n == cut) n = kept;
+    return e;
+  };
+  for (const Drawn& d : p.inputs) {
+    Tensor& t = out.inputs.emplace_back(Tensor{d.block.dtype, extents(d.extents), {}});
+    each_run(d.extents, cut, chosen, [&](int64_t first, int64_t count) { d.copy_to(t.data, first, count); });
+  }
+  for (size_t i = 0; i < p.outputs.size(); ++i) {
+    const DType type = graph.node(graph.outputs()[i].node).type.dtype;
+    const int64_t size = int64_t(fusec::bytes(type));
+    Tensor& t = out.outputs.emplace_back(Tensor{type, extents(p.output_extents[i]), {}});
+    t.data.resize(size_t(t.elements() * size));
+    size_t at = 0;
+    Status done = Done{};
+    each_run(p.output_extents[i], cut, chosen, [&](int64_t first, int64_t count) {
+      if (done) done = device.download(t.data.data() + at, static_cast<const std::byte*>(p.outputs[i]->data) + first * size, size_t(count * size));
+      at += size_t(count * size);
+    });
+    if (!done) return done.error();
+  }
+  return out;
+}
+
+Status check_sample(const Backend& device, const Graph& graph, const Subject& subject, const Place& p, Numerics numerics, Figures& out) {
+  Result<Sample> taken = sample(device, graph, subject, p);
+  if (!taken) return taken.error();
+  Result<CheckReport> report = check(taken->graph, taken->inputs, taken->outputs, numerics);
+  if (!report) return report.error();
+  out.checked = true, out.good = report->good;
+  out.check = taken->what + (report->good ? ", right" : ", WRONG: " + report->text);
+  while (out.check.ends_with('\n')) out.check.pop_back();
+  return Done{};
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+int64_t Figures::registers() const {
+  int64_t most = -1;
+  for (const KernelFigures& k : kernels) most = std::max(most, k.registers);
+  return most;
+}
+int64_t Figures::spill_bytes() const {
+  int64_t sum = -1;
+  for (const KernelFigures& k : kernels)
+    if (k.spill_bytes >= 0) sum = std::max<int64_t>(sum, 0) + k.spill_bytes;
+  return sum;
+}
+int64_t Figures::compile_us() const {
+  int64_t sum = -1;
+  for (const KernelFigures& k : kernels)
+    if (k.compile_us >= 0) sum = std::max<int64_t>(sum, 0) + k.compile_us;
+  return sum;
+}
+
+Result<Figures> measure(const Backend& device, const Flush& flush, const Subject& subject, const MeasureOptions& options) {
+  Result<Graph> graph = parse(subject.text);
+  if (!graph) return graph.error();
+  const double start = now();
+  Result<Program> program = compile(*graph, {.device = device.name(), .numerics = options.numerics, .sizes = subject.sizes, .schedule = options.schedule});
+  if (!program) return program.error();
+  Figures out;
+  out.compile = now() - start;
+  Result<Place> placed = place(device, *graph, subject);
+  if (!placed) return placed.error();
+  const Place& p = *placed;
+  out.bytes = p.bytes;
+  if (Status s = device.wait(nullptr); !s) return s.error();
+  const double first = now();
+  const std::function<Status()> call = [&] { return program->run(p.in, p.out); };
+  if (Status s = call(); !s) return s.error();
+  if (Status s = device.wait(nullptr); !s) return s.error();
+  out.compile += now() - first;
+  if (options.check)
+    if (Status s = check_sample(device, *graph, subject, p, options.numerics, out); !s) return s.error();
+
+  Result<std::shared_ptr<const PackedCall>> packed = program->impl().packed_call(p.in, p.out);
+  if (!packed) return packed.error();
+  size_t arguments = 0;
+  for (const PackedStep& step : (*packed)->steps) {
+    const Artifact& a = *step.code->artifact;
+    auto fact = [&](const char* key) {
+      auto found = a.facts.find(key);
+      return found == a.facts.end() ? int64_t{-1} : found->second;
+    };
+    out.kernels.push_back({a.entry, print(a.schedule), fact("registers"), fact("spill_bytes"), fact("compile_us")});
+    arguments = std::max<size_t>(arguments, step.bytes);
+  }
+  for (int i = 0; i < 2; ++i)
+    if (Status s = call(); !s) return s.error();
+  Result<std::vector<double>> times = device.time(options.runs, [&] { return flush(); }, call);
+  if (!times) return times.error();
+  out.time = spread(std::move(*times));
+  if (options.host && is_gpu(device)) {
+    Result<double> host = host_time(device, call);
+    if (!host) return host.error();
+    out.host = *host;
+    Result<std::function<Status()>> empty = device.empty_launch(arguments);
+    if (!empty) return empty.error();
+    Result<double> bare = host_time(device, *empty);
+    if (!bare) return bare.error();
+    out.bare = *bare;
+  }
+  return out;
+}
+
+}  // namespace fusec::cli
