@@ -130,16 +130,19 @@ D f32 over_small(f32 x, const Divisor& g) {
   return fmaf(fmaf(-q1, g.d, x), g.r, q1);
 }
 
-// exp inside composites whose result is f16, bf16 or f8 (kFewerTerms): within 2^-18 of exp, where half a unit of f16 is 2^-12.
-D f32 exp_few(f32 x) {
+// Inside composites that grant fewer terms (kFewerTerms): within 2^-22 of 2^x, and within 2^-18 of e^x, where half a unit of f16
+// is 2^-12.
+constexpr f32 kLog2e = 1.44269504f;
+D f32 exp2_few(f32 x) {
 #ifdef FUSEC_SIMT
-  return simt_exp2(x * 1.44269504f);
+  return simt_exp2(x);
 #else
   f32 y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504f));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 #endif
 }
+D f32 exp_few(f32 x) { return exp2_few(x * kLog2e); }
 
 // NaN in, NaN out; of zeros of both signs the first operand, as the reference has it.
 D f32 fusec_min(f32 x, f32 y) { return y < x || y != y ? y : x; }

@@ -35,13 +35,24 @@ std::string with_type(std::string text, const std::string& type) {
 }
 
 std::string zero_of(const Reduction& r) { return with_type(reducer(r.op).zero, c_type(compute_type(r.accumulate))); }
-/// The exp of an online state: a composite may grant it fewer terms (cells.cuh).
-std::string exp_name(Writer& w, const Reduction& r) {
-  const DType type = compute_type(r.accumulate);
+/// May the exp of an online state have fewer terms (cells.cuh)? A composite grants it. The sum is then one of 2^(x L - m L), with
+/// m L rounded and x L not: an fma and one instruction an element. All states of a row round alike, and result_text takes out what
+/// the rounding of m L did.
+bool few_terms(const Kernel& kernel, const Reduction& r) {
   for (Val v : r.results)
-    if (type == DType::f32 && (w.inst(v).relax & kFewerTerms)) return "exp_few";
+    if (compute_type(r.accumulate) == DType::f32 && (kernel.values[v].relax & kFewerTerms)) return true;
+  return false;
+}
+/// e^(x - m) of an online state, for an element x; and the factor from one maximum to another.
+std::string exp_of(Writer& w, const Reduction& r, const std::string& x, const std::string& m) {
+  if (few_terms(w.kernel(), r)) return "exp2_few(fmaf(" + x + ", kLog2e, -(" + m + " * kLog2e)))";
+  const DType type = compute_type(r.accumulate);
   w.use_formula(Op::exp, type);
-  return formula_name(Op::exp, type);
+  return formula_name(Op::exp, type) + "(" + x + " - " + m + ")";
+}
+std::string rescale(Writer& w, const Reduction& r, const std::string& from, const std::string& to) {
+  if (few_terms(w.kernel(), r)) return "exp2_few(" + from + " * kLog2e - " + to + " * kLog2e)";
+  return exp_of(w, r, from, to);
 }
 
 std::string beats(const Reduction& r) {
@@ -107,12 +118,11 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout) {
       zero += "    " + q + " = " + zero_of(r) + ";\n";
       merge += "    " + q + " = " + reducer(r.op).function + "(" + q + ", o." + q + ");\n";
     } else if (r.fold == Fold::online) {
-      const std::string exp = exp_name(w, r);
       commutes = false;
       zero += "    " + m + " = lowest<" + t + ">();\n    " + s + " = (" + t + ")0;\n";
       merge += "    {\n      const " + t + " top = greatest(" + m + ", o." + m + ");\n";
-      merge += "      const " + t + " f = " + m + " == top ? (" + t + ")1 : " + exp + "(" + m + " - top), g = o." + m + " == top ? (" + t +
-               ")1 : " + exp + "(o." + m + " - top);\n";
+      merge += "      const " + t + " f = " + m + " == top ? (" + t + ")1 : " + rescale(w, r, m, "top") + ", g = o." + m + " == top ? (" + t +
+               ")1 : " + rescale(w, r, "o." + m, "top") + ";\n";
       merge += "      " + s + " = " + s + " * f + o." + s + " * g;\n      " + m + " = top;\n    }\n";
     } else {
       commutes = false;
@@ -148,7 +158,6 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
     const DType type = compute_type(r.accumulate), from = kernel.values[r.inputs[0]].type;
     const std::string t = c_type(type), id = n(j), q = "acc.q" + id + x, i = "acc.i" + id + x;
     const std::string m = "acc.m" + id + x, s = "acc.s" + id + x, c = "acc.n" + id + x;
-    const std::string exp = r.fold == Fold::online ? exp_name(w, r) : "";
     const std::string f = "f" + id, V = n(w.V);
     if (r.fold == Fold::op && is_arg(r.op)) {
       body.open_loop();
@@ -167,7 +176,7 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
         body.line("{");
         body.line("  const " + t + " x = " + value + ", top = greatest(" + m + ", x);");
         body.line("  const " + t + " base = top == lowest<" + t + ">() ? (" + t + ")0 : top;");
-        body.line("  " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + exp + "(" + m + " - top)) + " + exp + "(x - base);");
+        body.line("  " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + rescale(w, r, m, "top") + ") + " + exp_of(w, r, "x", "base") + ";");
         body.line("  " + m + " = top;");
         body.line("}");
       } else {
@@ -194,8 +203,8 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
       body.line("  const " + t + " top = greatest(" + m + ", tree_max(" + f + "));");
       // Elements that are not there, and -inf, come out as 0; -inf - -inf never enters.
       body.line("  const " + t + " base = top == lowest<" + t + ">() ? (" + t + ")0 : top;");
-      body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) " + f + "[e] = " + exp + "(" + f + "[e] - base);");
-      body.line("  " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + exp + "(" + m + " - top)) + tree_add(" + f + ");");
+      body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) " + f + "[e] = " + exp_of(w, r, f + "[e]", "base") + ";");
+      body.line("  " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + rescale(w, r, m, "top") + ") + tree_add(" + f + ");");
       body.line("  " + m + " = top;");
       body.line("}");
     } else {
@@ -227,9 +236,10 @@ std::string result_text(const Kernel& kernel, const Inst& result, const StateLay
     value = "acc.q" + id + x;
   } else if (r.fold == Fold::online) {
     // Of two sweeps, exp(x - max) is NaN where all elements are -inf; of nothing the sum is 0.
+    const std::string m = "acc.m" + id + x, sum = "acc.s" + id + x;
+    const std::string exact = few_terms(kernel, r) ? sum + " * exp2_few(-fmaf(" + m + ", kLog2e, -(" + m + " * kLog2e)))" : sum;
     value = result.index == 0 ? "acc.m" + id + x
-                              : "(acc.m" + id + x + " == lowest<" + c_type(from) + ">() && columns(a) != 0 ? acc.m" + id + x + " - acc.m" + id +
-                                    x + " : acc.s" + id + x + ")";
+                              : "(" + m + " != lowest<" + c_type(from) + ">() ? " + exact + " : columns(a) != 0 ? " + m + " - " + m + " : " + sum + ")";
   } else {
     // The mean of nothing is 0 / 0.
     value = result.index == 0 ? "(acc.n" + id + x + " != (" + c_type(from) + ")0 ? acc.m" + id + x + " : acc.n" + id + x + " / acc.n" + id + x + ")"
