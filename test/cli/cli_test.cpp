@@ -376,6 +376,28 @@ TEST_F(Cli, SuiteChecksRowsOfLargeGraphs) {
   EXPECT_EQ(run("bench --suite mine --device cpu").status, 2);
 }
 
+TEST_F(Cli, SweepMeasuresEachLengthAndFlags) {
+  const Ran r = run("bench --sweep --device cpu --bytes 100000 --runs 1 --length 64 --length 65 --length 1000 --json sweep.json");
+  EXPECT_EQ(r.status, 0) << r.out << r.err;
+  const nlohmann::json json = nlohmann::json::parse(read(dir / "sweep.json"));
+  ASSERT_EQ(json["points"].size(), 3u * 18);
+  for (const nlohmann::json& p : json["points"]) {
+    EXPECT_FALSE(p.contains("wrong")) << p;
+    EXPECT_GT(p["fraction"], 0) << p;
+    EXPECT_EQ(p.contains("flag"), p["fraction"] < 0.97 || (p.contains("flag") && p["length"] == 65)) << p;
+    const double each = p["bytes"].get<double>();
+    EXPECT_GT(each, 90000) << p;
+    EXPECT_LT(each, 110000) << p;
+  }
+  EXPECT_NE(r.out.find("\n65 "), std::string::npos) << r.out;
+  const Ran some = run("bench --sweep --device cpu --bytes 100000 --runs 1 --length 33 --only softmax_u8 --only f32 --markdown");
+  EXPECT_EQ(some.status, 0) << some.err;
+  EXPECT_NE(some.out.find("| length | softmax_f32 | layer_norm_f32 | rms_norm_f32 | row_sum_f32 | col_sum_f32 | bias_gelu_f32 | softmax_u8 |"), std::string::npos)
+      << some.out;
+  EXPECT_EQ(run("bench --sweep --only silu --device cpu").status, 2);
+  EXPECT_EQ(run("bench --quick f.fus").status, 2);
+}
+
 TEST_F(Cli, BenchFlushesAndChecksFiles) {
   write("f.fus", kGraph);
   const Ran r = run("bench f.fus --dim N=1000 --device cpu --flush --runs 2 --bytes 65536 --json -");

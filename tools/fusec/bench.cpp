@@ -2,9 +2,9 @@
 //
 //   fusec bench FILE…          graphs of files: warm calls back to back, buffers rotating; --flush: caches flushed before each
 //   fusec bench --suite        the workloads of tools/bench/workloads, flushed, checked, with what their kernels are
+//   fusec bench --sweep        six kernels over many row lengths: no cliffs
 
 #include <CLI/CLI.hpp>
-#include <ctime>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,6 +15,7 @@
 #include "tools/fusec/execute.h"
 #include "tools/fusec/kernels.h"
 #include "tools/fusec/suite.h"
+#include "tools/fusec/sweep.h"
 
 namespace fusec::cli {
 namespace {
@@ -25,20 +26,13 @@ constexpr double kTiny = 1e6;     // … and below which no rate is: a launch is
 struct Options {
   std::vector<std::string> files, dims, only;
   std::string json, suite;
-  bool is_suite = false, flush = false, markdown = false, check = true;
+  std::vector<int64_t> lengths;
+  bool is_suite = false, is_sweep = false, quick = false, flush = false, markdown = false, check = true;
   double bytes = 0;
   int runs = 31;
+  bool runs_given = false;
   ExecuteOptions execute{.device = "auto"};
 };
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof(text), "%Y-%m-%d", &utc);
-  return text;
-}
 
 /// Those of "N=1024" whose dim the graph has.
 std::vector<std::string> dims_of(const Graph& graph, const std::vector<std::string>& dims) {
@@ -50,7 +44,7 @@ std::vector<std::string> dims_of(const Graph& graph, const std::vector<std::stri
 }
 
 MeasureOptions measure_options(const Options& o) {
-  return {.numerics = o.execute.numerics, .schedule = o.execute.schedule, .runs = o.runs, .check = o.check};
+  return {.compile = {.numerics = o.execute.numerics, .schedule = o.execute.schedule}, .runs = o.runs, .check = o.check};
 }
 
 /// What the options ask to be measured, in order.
@@ -83,9 +77,9 @@ Result<std::vector<Workload>> chosen(const Options& o, const Backend& device, st
   return out;
 }
 
-Result<BenchRow> one_row(const Backend& device, const Flush& flush, const Workload& workload, const Options& o) {
+Result<BenchRow> one_row(Measurer& measurer, const Backend& device, const Flush& flush, const Workload& workload, const Options& o) {
   BenchRow row{workload.name, {}, 0, ""};
-  Result<Figures> figures = measure(device, flush, workload.subject, measure_options(o));
+  Result<Figures> figures = measurer.measure(workload.subject, measure_options(o));
   if (!figures) {
     row.error = figures.error().message;
     return row;
@@ -115,8 +109,9 @@ int run_flushed(const Options& o) {
   table.ceilings = *ceilings;
   if (!o.markdown) std::cout << heading(table) << "\n" << terminal_head() << std::flush;
   int status = 0;
+  Measurer measurer(d, *flush);
   for (const Workload& workload : *workloads) {
-    Result<BenchRow> row = one_row(d, *flush, workload, o);
+    Result<BenchRow> row = one_row(measurer, d, *flush, workload, o);
     if (!row) return fail(row.error());
     if (!row->error.empty() || !row->figures.good) status = std::max(status, 1);
     table.rows.push_back(std::move(*row));
@@ -173,10 +168,23 @@ int run_files(const Options& o) {
   return status;
 }
 
+int run_sweep(const Options& o) {
+  if (o.is_suite || !o.files.empty()) return fail(input_error("--sweep brings its own graphs: neither FILE nor --suite beside it"));
+  Result<std::shared_ptr<const Backend>> device = backend(o.execute.device);
+  if (!device) return fail(device.error());
+  MeasureOptions measure = measure_options(o);
+  measure.check_elements = 100'000;
+  measure.host = false;
+  if (!o.runs_given) measure.runs = 11;
+  return sweep(**device, {measure, o.bytes, o.quick, o.only, o.lengths, o.markdown, o.json});
+}
+
 int run(const Options& o) {
+  if (o.is_sweep) return run_sweep(o);
+  if (!o.lengths.empty() || o.quick) return fail(input_error("--length and --quick belong to --sweep"));
   if (o.is_suite && !o.files.empty()) return fail(input_error("--suite brings its own graphs: no FILE beside it"));
-  if (!o.is_suite && o.files.empty()) return fail(input_error("FILE is missing, or --suite"));
-  if (!o.is_suite && !o.only.empty()) return fail(input_error("--only chooses workloads of --suite"));
+  if (!o.is_suite && o.files.empty()) return fail(input_error("FILE is missing, or --suite, or --sweep"));
+  if (!o.is_suite && !o.only.empty()) return fail(input_error("--only chooses workloads of --suite and columns of --sweep"));
   return o.is_suite || o.flush || o.markdown ? run_flushed(o) : run_files(o);
 }
 
@@ -190,6 +198,8 @@ host beside a bare launch of an empty kernel, "compile ms" what NVRTC took when 
   fusec bench --suite --device cuda --json suite.json    the workloads of tools/bench/workloads
   fusec bench --suite --only scale_f32 --markdown        some of them, as a Markdown table
   fusec bench --suite --device cpu --bytes 16e6          shrunk until each moves at most 16 MB
+  fusec bench --sweep --device cuda --json sweep.json    one row a length; what is below its bound is listed
+  fusec bench --sweep --only softmax_f32 --length 50257  one point
   fusec bench softmax.fus --flush --schedule threads=256 a schedule set by hand)";
 
 }  // namespace
@@ -200,17 +210,21 @@ Action add_bench(CLI::App& app) {
   app.add_option("--device", options->execute.device, "auto, cpu or cuda[:N]")->capture_default_str();
   add_list(app, "--dim", options->dims, "N=1024: size of a named dim");
   CLI::Option* suite = app.add_option("--suite", options->suite, "time the workloads of this folder (default: those that came with fusec)")->expected(0, 1);
-  add_list(app, "--only", options->only, "only this workload of the suite");
+  app.add_flag("--sweep", options->is_sweep, "look for cliffs: six kernels over row lengths from 16 to 1048576 in three types");
+  app.add_flag("--quick", options->quick, "fewer lengths of the sweep");
+  app.add_option("--length", options->lengths, "only this row length of the sweep")->expected(1)->take_all()->allow_extra_args(false)->check(CLI::Range(int64_t{1}, int64_t{1} << 28));
+  add_list(app, "--only", options->only, "only this workload of the suite; of the sweep an op, a type or a pair such as softmax_f32");
   app.add_flag("--flush", options->flush, "flush the caches before each call of FILE, and check the results");
-  app.add_option("--bytes", options->bytes, "shrink the suite's workloads to at most so many bytes each (default: as they are; 64e6 on the CPU)")->check(CLI::PositiveNumber);
-  app.add_option("--runs", options->runs, "timed calls of each; the median counts")->check(CLI::Range(1, 10000))->capture_default_str();
+  app.add_option("--bytes", options->bytes, "shrink the suite's workloads to at most so many bytes each (default: as they are; 64e6 on the CPU); of the sweep: what each point moves (1e9; 32e6)")->check(CLI::PositiveNumber);
+  CLI::Option* runs = app.add_option("--runs", options->runs, "timed calls of each; the median counts (sweep: 11)")->check(CLI::Range(1, 10000))->capture_default_str();
   app.add_flag("!--no-check", options->check, "do not compare with the reference evaluator");
   app.add_flag("--markdown", options->markdown, "print a Markdown table");
   app.add_option("--json", options->json, "also write the figures to this file; - is standard output");
   add_numerics_option(app, options->execute.numerics);
   add_schedule_option(app, options->execute.schedule);
   app.footer(kFooter);
-  return [options, suite] {
+  return [options, suite, runs] {
+    options->runs_given = runs->count() > 0;
     options->is_suite = suite->count() > 0;
     return run(*options);
   };

@@ -1,6 +1,7 @@
 #include "tools/fusec/bench_table.h"
 
 #include <cmath>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "tools/fusec/command.h"
@@ -43,6 +44,15 @@ struct Column {
 const Column kColumns[] = {{"MB", 8}, {"µs", 9}, {"spread", 8}, {"GB/s", 7}, {"of copy", 9}, {"of same", 9}, {"kernels", 9}, {"regs", 6}, {"spills", 8}, {"compile ms", 12}, {"host / bare µs", 16}};
 
 }  // namespace
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%d", &utc);
+  return text;
+}
 
 std::string column(std::string text, size_t width) {
   size_t shown = 0;  // letters, not bytes: µ is two bytes

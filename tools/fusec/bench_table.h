@@ -9,6 +9,8 @@
 
 namespace fusec::cli {
 
+/// "2026-11-29", UTC.
+std::string today();
 /// Text padded to a width in letters.
 std::string column(std::string text, size_t width);
 

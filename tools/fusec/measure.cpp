@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <semaphore>
+#include <thread>
 
 #include "lib/ir/convert.h"
 #include "runtime/program.h"
@@ -14,13 +16,11 @@
 namespace fusec::cli {
 namespace {
 
-constexpr int64_t kDrawn = 4194301;      // elements that are drawn of an input (a prime); a larger one repeats them
-constexpr int64_t kWhole = 4'000'000;    // elements up to which everything is checked
-constexpr int64_t kChecked = 1'000'000;  // elements of a slice
+constexpr int64_t kDrawn = 4194301;  // elements that are drawn of an input (a prime); a larger one repeats them
 
 /// An input: what was drawn of it, which the device holds over and over.
 struct Drawn {
-  Tensor block;
+  const Tensor* block;
   std::vector<int64_t> extents;
   std::unique_ptr<Memory> memory;
 
@@ -31,10 +31,10 @@ struct Drawn {
   }
   /// Appends elements [first, first + count) of the whole.
   void copy_to(std::vector<std::byte>& to, int64_t first, int64_t count) const {
-    const int64_t size = int64_t(bytes(block.dtype)), period = block.elements();
+    const int64_t size = int64_t(bytes(block->dtype)), period = block->elements();
     while (count > 0) {
       const int64_t at = first % period, n = std::min(count, period - at);
-      to.insert(to.end(), block.data.begin() + at * size, block.data.begin() + (at + n) * size);
+      to.insert(to.end(), block->data.begin() + at * size, block->data.begin() + (at + n) * size);
       first += n, count -= n;
     }
   }
@@ -60,26 +60,21 @@ Result<std::vector<int64_t>> extents_of(const Type& type, const Sizes& sizes) {
   return out;
 }
 
-Result<Drawn> make_input(const Backend& device, const Port& port, const Type& type, const Subject& subject) {
-  Drawn out;
-  Result<std::vector<int64_t>> extents = extents_of(type, subject.sizes);
-  if (!extents) return extents.error();
-  out.extents = std::move(*extents);
-  const int64_t all = out.elements(), size = int64_t(bytes(type.dtype));
-  out.block = draw(port.name, type.dtype, {std::min(all, kDrawn)}, 0);
-  if (std::find(subject.positive.begin(), subject.positive.end(), port.name) != subject.positive.end()) make_positive(out.block);
+/// An input in the device's memory.
+Status put(const Backend& device, Drawn& out) {
+  const int64_t all = out.elements(), size = int64_t(bytes(out.block->dtype));
   Result<std::unique_ptr<Memory>> memory = device.allocate(size_t(all * size));
   if (!memory) return memory.error();
   out.memory = std::move(*memory);
   std::byte* to = static_cast<std::byte*>(out.memory->data);
-  if (all == 0) return out;
-  if (Status s = device.upload(to, out.block.data.data(), out.block.data.size()); !s) return s.error();
-  for (int64_t there = out.block.elements(); there < all;) {
+  if (all == 0) return Done{};
+  if (Status s = device.upload(to, out.block->data.data(), out.block->data.size()); !s) return s;
+  for (int64_t there = out.block->elements(); there < all;) {
     const int64_t n = std::min(there, all - there);
-    if (Status s = device.copy(to + there * size, to, size_t(n * size), nullptr); !s) return s.error();
+    if (Status s = device.copy(to + there * size, to, size_t(n * size), nullptr); !s) return s;
     there += n;
   }
-  return out;
+  return Done{};
 }
 
 struct Place {
@@ -91,14 +86,21 @@ struct Place {
   int64_t elements = 0;
 };
 
-Result<Place> place(const Backend& device, const Graph& graph, const Subject& subject) {
+using Draw = std::function<const Tensor&(const std::string& name, DType type, int64_t count, bool positive)>;
+
+Result<Place> place(const Backend& device, const Graph& graph, const Subject& subject, const Draw& draw) {
   Place p;
   for (const Port& port : graph.inputs()) {
-    Result<Drawn> made = make_input(device, port, graph.node(port.node).type, subject);
-    if (!made) return made.error();
-    p.elements += made->elements();
-    p.bytes += double(made->elements()) * double(fusec::bytes(made->block.dtype));
-    p.inputs.push_back(std::move(*made));
+    const Type& type = graph.node(port.node).type;
+    Result<std::vector<int64_t>> extents = extents_of(type, subject.sizes);
+    if (!extents) return extents.error();
+    Drawn made{nullptr, std::move(*extents), nullptr};
+    const bool positive = std::find(subject.positive.begin(), subject.positive.end(), port.name) != subject.positive.end();
+    made.block = &draw(port.name, type.dtype, std::min(made.elements(), kDrawn), positive);
+    if (Status s = put(device, made); !s) return s.error();
+    p.elements += made.elements();
+    p.bytes += double(made.elements()) * double(fusec::bytes(type.dtype));
+    p.inputs.push_back(std::move(made));
   }
   for (const Port& port : graph.outputs()) {
     const Type& type = graph.node(port.node).type;
@@ -126,12 +128,12 @@ struct Sample {
   std::string what;
 };
 
-Result<Sample> sample(const Backend& device, const Graph& graph, const Subject& subject, const Place& p) {
+Result<Sample> sample(const Backend& device, const Graph& graph, const Subject& subject, const Place& p, int64_t wanted) {
   int64_t kept = 0;
   std::vector<Run> chosen;
-  if (p.elements > kWhole && subject.rows > 1) {
-    kept = std::clamp<int64_t>(int64_t(double(kChecked) * double(subject.rows) / double(p.elements)), 1, subject.rows);
-    if (subject.rows >= 3 && p.elements / subject.rows * 3 <= 2 * kChecked) kept = std::max<int64_t>(kept, 3);
+  if (p.elements > 4 * wanted && subject.rows > 1) {
+    kept = std::clamp<int64_t>(int64_t(double(wanted) * double(subject.rows) / double(p.elements)), 1, subject.rows);
+    if (subject.rows >= 3 && p.elements / subject.rows * 3 <= 2 * wanted) kept = std::max<int64_t>(kept, 3);
     chosen = spread_out(subject.rows, kept);
   }
   const int64_t cut = kept ? subject.rows : -1;
@@ -144,7 +146,7 @@ Result<Sample> sample(const Backend& device, const Graph& graph, const Subject& 
     return e;
   };
   for (const Drawn& d : p.inputs) {
-    Tensor& t = out.inputs.emplace_back(Tensor{d.block.dtype, extents(d.extents), {}});
+    Tensor& t = out.inputs.emplace_back(Tensor{d.block->dtype, extents(d.extents), {}});
     each_run(d.extents, cut, chosen, [&](int64_t first, int64_t count) { d.copy_to(t.data, first, count); });
   }
   for (size_t i = 0; i < p.outputs.size(); ++i) {
@@ -163,15 +165,21 @@ Result<Sample> sample(const Backend& device, const Graph& graph, const Subject& 
   return out;
 }
 
-Status check_sample(const Backend& device, const Graph& graph, const Subject& subject, const Place& p, Numerics numerics, Figures& out) {
-  Result<Sample> taken = sample(device, graph, subject, p);
-  if (!taken) return taken.error();
-  Result<CheckReport> report = check(taken->graph, taken->inputs, taken->outputs, numerics);
+Result<Checked> check_sample(const Sample& taken, Numerics numerics) {
+  Result<CheckReport> report = check(taken.graph, taken.inputs, taken.outputs, numerics);
   if (!report) return report.error();
-  out.checked = true, out.good = report->good;
-  out.check = taken->what + (report->good ? ", right" : ", WRONG: " + report->text);
-  while (out.check.ends_with('\n')) out.check.pop_back();
-  return Done{};
+  Checked out{report->good, taken.what + (report->good ? ", right" : ", WRONG: " + report->text)};
+  while (out.text.ends_with('\n')) out.text.pop_back();
+  return out;
+}
+
+/// As many comparisons at a time as there are cores.
+Result<Checked> check_in_turn(Sample taken, Numerics numerics) {
+  static std::counting_semaphore<> free(std::max(1u, std::thread::hardware_concurrency()));
+  free.acquire();
+  Result<Checked> out = check_sample(taken, numerics);
+  free.release();
+  return out;
 }
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -196,28 +204,61 @@ int64_t Figures::compile_us() const {
   return sum;
 }
 
-Result<Figures> measure(const Backend& device, const Flush& flush, const Subject& subject, const MeasureOptions& options) {
+const Tensor& Measurer::drawn(const std::string& name, DType type, int64_t count, bool positive) {
+  const std::string key = name + " " + std::string(fusec::name(type)) + " " + std::to_string(count) + (positive ? "+" : "");
+  auto [at, fresh] = drawn_.emplace(key, Tensor{});
+  if (fresh) {
+    at->second = draw(name, type, {count}, 0);
+    if (positive) make_positive(at->second);
+  }
+  return at->second;
+}
+
+Result<Program> Measurer::compile(const Subject& subject, const MeasureOptions& options) const {
   Result<Graph> graph = parse(subject.text);
   if (!graph) return graph.error();
+  CompileOptions with = options.compile;
+  with.device = device_.name(), with.sizes = subject.sizes;
+  return fusec::compile(*graph, with);
+}
+
+Result<Figures> Measurer::measure(const Subject& subject, const MeasureOptions& options, std::future<Result<Checked>>* later) {
   const double start = now();
-  Result<Program> program = compile(*graph, {.device = device.name(), .numerics = options.numerics, .sizes = subject.sizes, .schedule = options.schedule});
+  Result<Program> program = compile(subject, options);
   if (!program) return program.error();
+  const double compiled = now() - start;
+  Result<Figures> out = measure(*program, subject, options, later);
+  if (out) out->compile += compiled;
+  return out;
+}
+
+Result<Figures> Measurer::measure(const Program& program, const Subject& subject, const MeasureOptions& options, std::future<Result<Checked>>* later) {
+  const Graph& graph = program.graph();
   Figures out;
-  out.compile = now() - start;
-  Result<Place> placed = place(device, *graph, subject);
+  Result<Place> placed = place(device_, graph, subject, [this](const std::string& name, DType type, int64_t count, bool positive) -> const Tensor& {
+    return drawn(name, type, count, positive);
+  });
   if (!placed) return placed.error();
   const Place& p = *placed;
   out.bytes = p.bytes;
-  if (Status s = device.wait(nullptr); !s) return s.error();
+  if (Status s = device_.wait(nullptr); !s) return s.error();
   const double first = now();
-  const std::function<Status()> call = [&] { return program->run(p.in, p.out); };
+  const std::function<Status()> call = [&] { return program.run(p.in, p.out); };
   if (Status s = call(); !s) return s.error();
-  if (Status s = device.wait(nullptr); !s) return s.error();
-  out.compile += now() - first;
-  if (options.check)
-    if (Status s = check_sample(device, *graph, subject, p, options.numerics, out); !s) return s.error();
-
-  Result<std::shared_ptr<const PackedCall>> packed = program->impl().packed_call(p.in, p.out);
+  if (Status s = device_.wait(nullptr); !s) return s.error();
+  out.compile = now() - first;
+  if (options.check) {
+    Result<Sample> taken = sample(device_, graph, subject, p, options.check_elements);
+    if (!taken) return taken.error();
+    if (later) {
+      *later = std::async(std::launch::async, check_in_turn, std::move(*taken), options.compile.numerics);
+    } else {
+      Result<Checked> checked = check_sample(*taken, options.compile.numerics);
+      if (!checked) return checked.error();
+      out.checked = true, out.good = checked->good, out.check = std::move(checked->text);
+    }
+  }
+  Result<std::shared_ptr<const PackedCall>> packed = program.impl().packed_call(p.in, p.out);
   if (!packed) return packed.error();
   size_t arguments = 0;
   for (const PackedStep& step : (*packed)->steps) {
@@ -231,16 +272,16 @@ Result<Figures> measure(const Backend& device, const Flush& flush, const Subject
   }
   for (int i = 0; i < 2; ++i)
     if (Status s = call(); !s) return s.error();
-  Result<std::vector<double>> times = device.time(options.runs, [&] { return flush(); }, call);
+  Result<std::vector<double>> times = device_.time(options.runs, [&] { return flush_(); }, call);
   if (!times) return times.error();
   out.time = spread(std::move(*times));
-  if (options.host && is_gpu(device)) {
-    Result<double> host = host_time(device, call);
+  if (options.host && is_gpu(device_)) {
+    Result<double> host = host_time(device_, call);
     if (!host) return host.error();
     out.host = *host;
-    Result<std::function<Status()>> empty = device.empty_launch(arguments);
+    Result<std::function<Status()>> empty = device_.empty_launch(arguments);
     if (!empty) return empty.error();
-    Result<double> bare = host_time(device, *empty);
+    Result<double> bare = host_time(device_, *empty);
     if (!bare) return bare.error();
     out.bare = *bare;
   }

@@ -2,6 +2,8 @@
 // One graph measured on one device: the time of a warm call from flushed caches, the host's part of it, what its kernels are, and
 // whether it computed the right thing.
 
+#include <future>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,10 +21,10 @@ struct Subject {
 };
 
 struct MeasureOptions {
-  Numerics numerics = Numerics::strict;
-  std::vector<std::string> schedule;
+  CompileOptions compile;  // device and sizes are the measurer's
   int runs = 31;       // timed calls; the median counts
   bool check = true;
+  int64_t check_elements = 1'000'000;  // about so many of a large graph
   bool host = true;    // also measure what a call costs the host
 };
 
@@ -42,9 +44,32 @@ struct Figures {
   int64_t registers() const, spill_bytes() const, compile_us() const;  // of all kernels: the most, the sum, the sum; -1: unknown
 };
 
-/// Outputs are poisoned (each byte 0x7f) before the call that is checked: whole up to 4 million elements, else on about a million
-/// elements of whole rows, or whole where no rows are known.
-/// Errors   of compiling and running.
-Result<Figures> measure(const Backend& device, const Flush& flush, const Subject& subject, const MeasureOptions& options);
+/// What a check found; a check may run beside other measurements.
+struct Checked {
+  bool good = true;
+  std::string text;
+};
+
+class Measurer {
+ public:
+  Measurer(const Backend& device, const Flush& flush) : device_(device), flush_(flush) {}
+
+  /// Inputs are drawn (4 million elements of each; a larger one repeats them). Outputs are poisoned (each byte 0x7f) before the call that is
+  /// checked: whole up to four times check_elements, else about check_elements of whole rows, or whole where no rows are known.
+  /// With `later`, the comparison runs beside what follows, and figures say nothing about it.
+  /// Errors   of compiling and running.
+  Result<Figures> measure(const Subject& subject, const MeasureOptions& options, std::future<Result<Checked>>* later = nullptr);
+  /// … of a graph that was compiled before.
+  Result<Figures> measure(const Program& program, const Subject& subject, const MeasureOptions& options, std::future<Result<Checked>>* later = nullptr);
+  /// Compiles a subject for the device.
+  Result<Program> compile(const Subject& subject, const MeasureOptions& options) const;
+
+ private:
+  const Tensor& drawn(const std::string& name, DType type, int64_t count, bool positive);
+
+  const Backend& device_;
+  const Flush& flush_;
+  std::map<std::string, Tensor> drawn_;
+};
 
 }  // namespace fusec::cli
