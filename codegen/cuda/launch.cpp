@@ -42,8 +42,8 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
     state = state_layout(kernel, 0, lanes).bytes;
   }
   int64_t blocks = 1, splits = 1;
-  // Parts of split rows: one wave of blocks, all at once. A second, partial wave leaves most multiprocessors idle (column sums at 1.5
-  // waves ran at 0.86 of the copy rate).
+  // Parts of split rows: as many as one such row asks for, whatever the number of rows, or their sums would depend on it. Blocks: one
+  // wave. A second, partial wave leaves most multiprocessors idle (column sums at 1.5 waves ran at 0.86 of the copy rate).
   const int64_t resident = int64_t(device.multiprocessors) * std::max<int>(1, s.min_blocks);
   switch (s.skeleton) {
     case Template::pointwise: blocks = ceil_div(facts.rows, int64_t(s.threads) * V * s.rows_in_flight); break;
@@ -60,13 +60,14 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
     case Template::column: {
       blocks = ceil_div(facts.rows, int64_t(s.lanes_per_row) * V);
       const int64_t positions = int64_t(s.threads / s.lanes_per_row) * s.rows_in_flight;
-      if (s.finish == Finish::last_block) splits = parts(resident / blocks, facts.columns / positions / 2);
+      const int64_t one = ceil_div(facts.extents[s.vector_axis], int64_t(s.lanes_per_row) * V);  // blocks of one run of columns
+      if (s.finish == Finish::last_block) splits = parts(resident / one, facts.columns / positions / 4);
       out.state_bytes = uint64_t(blocks * splits * s.lanes_per_row) * state;
       break;
     }
     case Template::split: {
       blocks = facts.rows;
-      splits = parts(resident / blocks, ceil_div(facts.columns, V) / (int64_t(s.threads) * s.rows_in_flight));
+      splits = parts(resident, ceil_div(facts.columns, V) / (int64_t(s.threads) * s.rows_in_flight * 2));
       out.state_bytes = uint64_t(blocks * splits) * state;
       break;
     }
@@ -87,10 +88,11 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
     }
     case Template::scan: case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;
   }
-  splits = std::min<int64_t>(splits, 65535);
   out.splits = uint32_t(splits);
   out.grid[0] = uint32_t(std::clamp<int64_t>(blocks, 1, kMost));
-  out.grid[1] = uint32_t(splits);
+  // Each block takes the same number of parts.
+  const int64_t turns = ceil_div(splits * std::min(blocks, resident), resident);
+  out.grid[1] = uint32_t(ceil_div(splits, turns));
   if (s.finish == Finish::last_block) out.counters = out.grid[0];
   if (s.skeleton == Template::ring) out.counters = 2;
   if (s.finish != Finish::last_block) out.state_bytes = 0;

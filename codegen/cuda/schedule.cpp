@@ -52,7 +52,9 @@ unsigned choose_vector_axis(const Kernel& kernel, const Facts& facts) {
     double weight = 0;
     for (const Inst& inst : kernel.values) {
       if (inst.kind != Kind::load && inst.kind != Kind::store) continue;
-      if (!walks(kernel, inst, k) || facts.extents[k] < 2) continue;
+      // A batch of one row is a batch: its axis stays in the choice.
+      const bool batch = kernel.has_reductions() && !kernel.axes[k].reduced && !kernel.axes[k].extent.is_constant();
+      if (!walks(kernel, inst, k) || (facts.extents[k] < 2 && !batch)) continue;
       double image = double(bytes(kernel.operands[inst.operand].type)) * (inst.kind == Kind::store ? 2 : 1);
       for (unsigned j = 0; j < kernel.axes.size(); ++j)
         if (inst.varies >> j & 1) image *= double(facts.extents[j]);
@@ -98,7 +100,9 @@ void choose_vector(Scene& c) {
   if (!c.kernel.axes.empty())
     for (unsigned k = 0; k < c.kernel.axes.size(); ++k)
       if (k != c.s.vector_axis && c.kernel.axes[k].reduced == c.kernel.axes[c.s.vector_axis].reduced) others *= c.facts.extents[k];
-  const bool single = c.kernel.axes.empty() || (others == 1 && (!c.reduces || c.column || c.facts.rows == 1));
+  bool alone = true;  // there is one row, in every call
+  for (const Axis& axis : c.kernel.axes) alone &= axis.reduced || axis.extent.is(1);
+  const bool single = c.kernel.axes.empty() || (others == 1 && (!c.reduces || c.column || alone));
   c.s.edges = Edges::full;
   if (extent % V) {
     // Vectors never cross the end of a run: either there is one run, with a short last vector, or V divides the run.
@@ -176,11 +180,10 @@ uint16_t blocks_for(int threads, int64_t registers) {
 void pointwise(Scene& c) {
   c.s.skeleton = Template::pointwise;
   c.s.threads = 256;
-  // 2048 threads with 16 bytes each are 32 KiB in flight and reach the copy rate; with more arithmetic fewer threads fit and each
-  // needs more in flight (gelu: 2 vectors).
-  const int64_t bytes = std::max<int64_t>(1, c.loaded ? c.loaded : c.stored);
-  const int64_t target = c.heavy > 24 ? 32 : 16;
-  int64_t U = pow2_floor(std::clamp<int64_t>(ceil_div(target, bytes), 1, 8));
+  // 2048 threads that move 32 bytes each reach the copy rate; with more arithmetic fewer threads fit and each needs more in flight
+  // (gelu, int8 dequantise and requantise: 2 vectors).
+  const int64_t target = c.heavy > 24 ? 64 : 32;
+  int64_t U = pow2_floor(std::clamp<int64_t>(ceil_div(target, std::max<int64_t>(1, c.loaded + c.stored)), 1, 8));
   c.s.rows_in_flight = uint16_t(U);
   const int64_t registers = 20 + U * ceil_div(c.loaded, 4) + c.V * 2 + (c.heavy > 8 ? 14 : 0) + int64_t(c.view.accesses.size()) * 2;
   c.s.min_blocks = blocks_for(c.s.threads, registers);
@@ -351,7 +354,7 @@ bool ring(Scene& c, const std::vector<Val>& cut) {
 void rows(Scene& c) {
   Schedule& s = c.s;
   s.skeleton = Template::rows;
-  const int64_t columns = c.facts.columns, rows = std::max<int64_t>(1, c.facts.rows);
+  const int64_t columns = c.facts.columns;
   const int64_t vectors = std::max<int64_t>(1, ceil_div(columns + (s.edges == Edges::window ? c.V - 1 : 0), c.V));
   const std::vector<Val> cut = choose_cut(c);
   int64_t words = 0, raw = 0;
@@ -374,9 +377,6 @@ void rows(Scene& c) {
     // More than 32 elements a lane do not fit beside what exp needs (bf16 [65536]: 392 bytes of spills).
     if (!lanes && steps(1024) * held <= 32 && steps(1024) * c.V <= 32) lanes = 1024;
   }
-  // Few rows: more lanes a row, as long as each still has a vector.
-  while (lanes >= 32 && lanes < 1024 && steps(lanes) > 1 && rows * lanes < int64_t(c.device.multiprocessors) * 512) lanes *= 2;
-
   const int64_t arithmetic = c.heavy > 8 ? 16 : 4;
   // One sweep without element stores reads the row once whatever it does; else a long row waits on chip for the next sweep.
   const bool once = c.view.folds() == 1 && c.view.element_stores().empty();
@@ -416,7 +416,7 @@ void rows(Scene& c) {
   // Rows of a few bytes a lane: several at once, until a lane has 32 bytes in flight and its set-up is shared.
   const int64_t bytes = std::max<int64_t>(1, s.steps * c.loaded);
   const int64_t R = lanes > 32 ? 1 : pow2_floor(std::clamp<int64_t>(32 / bytes, 1, 8));
-  s.rows_in_flight = uint16_t(rows >= R * (s.threads / lanes) * c.device.multiprocessors ? R : 1);
+  s.rows_in_flight = uint16_t(R);
   const int64_t registers = 26 + s.rows_in_flight * s.steps * held + (fits ? late : 0) + c.V * 3 + arithmetic + int64_t(c.view.accesses.size()) * 2;
   s.min_blocks = blocks_for(s.threads, registers);
 }
@@ -425,7 +425,10 @@ void column(Scene& c) {
   Schedule& s = c.s;
   s.skeleton = Template::column;
   s.keep = c.kernel.sweeps.size() > 1 ? Keep::reload : Keep::none;
-  const int64_t across = std::max<int64_t>(1, ceil_div(c.facts.rows, c.V));
+  // From one run of columns, not from how many runs there are, and a run that differs from call to call is taken for long: who adds
+  // what must not depend on the batch.
+  const bool known = !c.kernel.axes.empty() && c.kernel.axes[s.vector_axis].extent.is_constant();
+  const int64_t across = known ? std::max<int64_t>(1, ceil_div(vector_extent(c), c.V)) : 32;
   const int64_t X = std::min<int64_t>(32, pow2_ceil(across));
   int64_t Y = std::min<int64_t>(256 / X, pow2_ceil(std::max<int64_t>(1, c.facts.columns)));
   size_t state = 16;
@@ -436,26 +439,24 @@ void column(Scene& c) {
   s.lanes_per_row = uint16_t(X);
   s.threads = uint16_t(X * Y);
   s.rows_in_flight = uint16_t(U);
-  s.min_blocks = blocks_for(s.threads, 30 + U * ceil_div(c.loaded, 4) + int64_t(state) / 4 * 2 + (c.heavy > 8 ? 16 : 4));
-  const int64_t blocks = ceil_div(across, X);
-  if (c.view.folds() == 1 && c.view.element_stores().empty() && blocks < 2 * c.device.multiprocessors &&
+  s.min_blocks = blocks_for(s.threads, 20 + U * ceil_div(c.loaded, 4) + int64_t(state) / 4 * 2 + (c.heavy > 8 ? 16 : 4));
+  if (c.view.folds() == 1 && c.view.element_stores().empty() && ceil_div(across, X) < 2 * c.device.multiprocessors &&
       c.facts.columns >= 4 * Y * U)
     s.finish = Finish::last_block;
 }
 
-/// Few long rows: cut each into parts, so that all multiprocessors read.
+/// Long rows, reduced once: each is cut into parts, so that all multiprocessors read also when rows are few.
 bool split(Scene& c) {
   if (c.view.folds() != 1 || !c.view.element_stores().empty()) return false;
-  const int64_t vectors = ceil_div(c.facts.columns, c.V);
-  if (c.facts.rows >= c.device.multiprocessors || vectors < 4096) return false;
+  if (ceil_div(c.facts.columns, c.V) < 4096) return false;
   Schedule& s = c.s;
   s.skeleton = Template::split;
   s.finish = Finish::last_block;
   s.threads = 256;
   s.lanes_per_row = 256;
-  const int64_t U = pow2_floor(std::clamp<int64_t>(64 / std::max<int64_t>(c.loaded, 4), 1, 8));
+  const int64_t U = pow2_floor(std::clamp<int64_t>(128 / std::max<int64_t>(c.loaded, 4), 1, 8));
   s.rows_in_flight = uint16_t(U);
-  s.min_blocks = blocks_for(s.threads, 28 + U * ceil_div(c.loaded, 4) + c.V * 3 + (c.heavy > 8 ? 16 : 4));
+  s.min_blocks = blocks_for(s.threads, 20 + U * ceil_div(c.loaded, 4) + c.V * 3 + (c.heavy > 8 ? 16 : 4));
   return true;
 }
 

@@ -1,6 +1,6 @@
 // Column: the kept axis is the contiguous one. X lanes lie along it, each with V columns and V running states; Y threads of a
-// column walk the reduced positions, U rows in flight; the Y states meet in shared memory in a fixed order. With Split the rows
-// are also cut over blockIdx.y: partial states go to memory and the last block of a column merges them in order.
+// column walk the reduced positions, U rows in flight; the Y states meet in shared memory in a fixed order. With Split the positions
+// are cut into parts that gridDim.y blocks take in turn: partial states go to memory and the last block of a column merges them in order.
 template <class K, int X, int Y, class A> D void merge_column(A& acc, char* scratch) {
   // Neighbours first, upper into lower, so that each merge is (lower, upper). All threads leave with the result.
   A* at = (A*)scratch;
@@ -60,33 +60,34 @@ template <int S, class K, int X, int Y, int U, bool Split> struct Column {
     if constexpr (S < K::Folds) {
       typedef typename K::template Acc<S> Acc;
       const int x = threadIdx.x % X, y = threadIdx.x / X;
+      auto read = [&](Acc& acc, Ix begin, Ix end) {
+        acc.zero();
+        if (n > 0)
+          each_position<S, K, Y, U>(a, t, n, y, begin, end, policy, row, [&](const typename K::At& at, const typename K::template Raw<S>& raw) {
+            K::fold(Int<S>(), a, at, n, raw, row, acc);
+          });
+        merge_column<K, X, Y>(acc, scratch);
+      };
       Acc acc;
-      acc.zero();
-      Ix begin = 0, end = columns;
       if constexpr (Split) {
-        const Ix part = (columns + (Ix)gridDim.y - 1) / (Ix)gridDim.y;
-        begin = part * (Ix)blockIdx.y;
-        end = begin + part < columns ? begin + part : columns;
-      }
-      if (n > 0)
-        each_position<S, K, Y, U>(a, t, n, y, begin, end, policy, row, [&](const typename K::At& at, const typename K::template Raw<S>& raw) {
-          K::fold(Int<S>(), a, at, n, raw, row, acc);
-        });
-      merge_column<K, X, Y>(acc, scratch);
-      if constexpr (Split) {
-        // states[column block][split][x]
-        const Ix block = base / (X * K::V);
-        Acc* states = (Acc*)K::states(a) + (u64)block * gridDim.y * X;
-        if (y == 0) acc.put(states + ((u64)blockIdx.y * X + x));
+        // states[column block][part][x]
+        const Ix block = base / (X * K::V), parts = (Ix)K::splits(a), part = (columns + parts - 1) / parts;
+        Acc* states = (Acc*)K::states(a) + (u64)block * parts * X;
+        for (Ix p = blockIdx.y; p < parts; p += gridDim.y) {
+          read(acc, part * p, part * (p + 1) < columns ? part * (p + 1) : columns);
+          if (y == 0) acc.put(states + (p * X + x));
+        }
         if (!last_block(K::counters(a) + block, gridDim.y)) return false;
         acc.zero();
 #pragma unroll 1
-        for (u32 s = y; s < gridDim.y; s += Y) {
-          Acc part;
-          part.fresh(states + (u64)s * X + x);
-          acc.merge(part);
+        for (Ix p = y; p < parts; p += Y) {
+          Acc one;
+          one.fresh(states + p * X + x);
+          acc.merge(one);
         }
         merge_column<K, X, Y>(acc, scratch);
+      } else {
+        read(acc, 0, columns);
       }
       K::finish(Int<S>(), a, t, n, acc, row);
       return Column<S + 1, K, X, Y, U, Split>::sweep(a, t, n, base, columns, policy, row, scratch);
