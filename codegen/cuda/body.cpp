@@ -48,6 +48,28 @@ void Writer::choose_pairs() {
   for (const Reduction& r : k.reductions)
     for (Val x : r.inputs) packed_only[x] = 0;
   for (Val x = 0; x < k.values.size(); ++x) packed_only[x] = packed_only[x] && is_narrow(k.values[x].type);
+  packs.assign(k.values.size(), 0);
+  for (Val v = 0; v < k.values.size(); ++v)
+    packs[v] = k.values[v].kind == Kind::compute && k.values[v].rounds && holds_pairs(k.values[v].type) && view.wide(v) &&
+               view.level(v) == Level::element && !paired[v] && !packed_only[v] && !divides_by_one(v);
+  choose_contractions();
+}
+
+void Writer::choose_contractions() {
+  const Kernel& k = kernel();
+  auto granted = [](const Inst& i, Op op) {
+    return i.kind == Kind::compute && i.op == op && (i.relax & kContract) && !i.rounds && is_float(i.type);
+  };
+  contracted.assign(k.values.size(), 0);
+  for (Val v = 0; v < k.values.size(); ++v) contracted[v] = granted(k.values[v], Op::mul) && view.level(v) == Level::element;
+  for (const Inst& inst : k.values)
+    each_operand(inst, [&](Val x) {
+      const bool taken = granted(inst, Op::add) && inst.args[0] == x && !(inst.args[1] == x);
+      if (!taken) contracted[x] = 0;
+    });
+  for (const Reduction& r : k.reductions)
+    for (Val x : r.inputs) contracted[x] = 0;
+  for (Val x : schedule.cut) contracted[x] = 0;
 }
 
 void Writer::use_formula(Op op, DType type) {
@@ -364,6 +386,10 @@ void Body::store(Val store) {
 std::string Body::compute(Val v) {
   const Inst& inst = w_.inst(v);
   std::vector<std::string> args;
+  if (w_.contracted[inst.args[0]]) {
+    const Inst& product = w_.inst(inst.args[0]);
+    return cell(Op::fma, {at(product.args[0]), at(product.args[1]), at(inst.args[1])});
+  }
   for (Val v : inst.args) args.push_back(at(v));
   const DType from = w_.inst(inst.args[0]).type;
   std::string out;
@@ -378,7 +404,7 @@ std::string Body::compute(Val v) {
   }
   if (inst.op == Op::cast && w_.as_float[inst.args[0]]) return args[0];
   if (inst.op == Op::cast && w_.lies_inside(inst.args[0], inst.type)) return "cast_inside<" + c_type(inst.type) + ">(" + args[0] + ")";
-  if (inst.op == Op::cast) return w_.packed_only[v] ? narrowable(from, args[0]) : cast(from, inst.type, args[0]);
+  if (inst.op == Op::cast) return w_.packed_only[v] || w_.packs[v] ? narrowable(from, args[0]) : cast(from, inst.type, args[0]);
   if (inst.op == Op::bitcast) return bitcast(from, inst.type, args[0]);
   if (info(inst.op).form == Form::formula) {
     const DType type = compute_type(inst.type);
@@ -485,7 +511,19 @@ void Body::value(Val v) {
     have_[v] = var(v);
     return;
   }
+  if (w_.contracted[v]) return;
   if (w_.paired[v]) return pair_value(v);
+  if (w_.packs[v]) {
+    const std::string exact = "o" + dec(v), words = "p" + dec(v);
+    hoist("f32 " + exact + "[" + count + "];");
+    open_loop();
+    line(exact + "[e] = " + compute(v) + ";");
+    close_loop();
+    line("Words<" + dec(2 * w_.V) + "> " + words + ";");
+    line(cuda::pack(inst.type, words, exact));
+    pairs_[v] = words;
+    return;
+  }
   // An array is declared before the loop that fills it: close the loop only when something must come between.
   if (wide) hoist(type + " " + var(v) + "[" + count + "];");
   else close_loop();

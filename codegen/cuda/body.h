@@ -34,14 +34,20 @@ struct Writer {
   /// "t.i2": the index along an axis, of the lane's first element.
   std::string index(unsigned axis);
   /// Must the register be rounded to the value's narrow type? Not when only stores of that type read it: packing rounds.
-  bool rounds(Val v) const { return inst(v).rounds && !packed_only[v]; }
+  /// Nor when it is packed two at a time and unpacked again, half an instruction less.
+  bool rounds(Val v) const { return inst(v).rounds && !packed_only[v] && !packs[v]; }
   std::vector<char> packed_only;
   /// Element values of f16 or bf16 that are computed two at a time, in the words that memory holds (narrow.cuh).
   std::vector<char> paired;
+  /// Element values that are computed in f32, rounded two at a time, and kept as pairs.
+  std::vector<char> packs;
+  /// Products that only sums of elements read, into whose fma they go. Composites grant it (kContract).
+  std::vector<char> contracted;
   /// Do the words of this type hold whole pairs?
   bool holds_pairs(DType type) const { return V % 2 == 0 && (type == DType::f16 || type == DType::bf16); }
-  /// Fills `paired` and `packed_only`; V and the view's flatness must be final.
+  /// Fills `paired`, `packed_only`, `packs` and `contracted`; V and the view's flatness must be final.
   void choose_pairs();
+  void choose_contractions();
   /// Loads of bytes that only casts to f32 read: they are unpacked to f32.
   std::vector<char> as_float;
   /// May this division of an element by a row value be a multiplication by the row's reciprocal? Composites grant it.

@@ -167,16 +167,24 @@ Value batch_norm(Writer& w) {
   return w.add(w.mul(w.sub(w.args[0], mean), factor), bias);
 }
 
-// [N,C,...] as [N,G,rest]: channels of a group and all later axes are neighbours, so one axis holds them.
+// [N,C,...] as [N,G,rest]: channels of a group and all later axes are neighbours, so one axis holds them. With a scale its product
+// with 1 / √(var + eps) is one number a channel, as in batch_norm.
 Value group_norm(Writer& w) {
-  Dim rest = *exact_quotient(w.shape[1], Dim(w.attrs.groups));  // infer has checked it
+  const Dim groups(w.attrs.groups), channels = *exact_quotient(w.shape[1], groups);  // infer has checked it
+  Dim rest = channels;
   for (size_t k = 2; k < w.shape.size(); k++) rest = rest * w.shape[k];
-  const Value grouped = w.reshape(w.args[0], {w.shape[0], Dim(w.attrs.groups), rest});
+  const Value grouped = w.reshape(w.args[0], {w.shape[0], groups, rest});
   if (!grouped.valid()) return grouped;
   const Writer::Moments m = w.moments(grouped, {2}, 0, true);
-  const Value scale = w.node(Op::rsqrt, {w.add(m.variance, w.scalar(w.attrs.eps))});
-  for (size_t k = 1; k < w.args.size(); k++) w.args[k] = w.per_channel(w.args[k], 1);
-  return affine(w, w.reshape(w.mul(m.deviation, scale), w.shape));
+  const Value factor = w.node(Op::rsqrt, {w.add(m.variance, w.scalar(w.attrs.eps))});
+  if (w.args.size() == 1) return w.reshape(w.mul(m.deviation, factor), w.shape);
+  Attrs each;
+  each.shape = {w.shape[0], groups, channels};
+  Shape per_channel(w.shape.size(), Dim(1));
+  per_channel[0] = w.shape[0], per_channel[1] = w.shape[1];
+  const Value spread = w.reshape(w.b.add(Op::broadcast, {factor}, std::move(each)), std::move(per_channel));
+  Value y = w.mul(w.reshape(m.deviation, w.shape), w.mul(spread, w.per_channel(w.args[1], 1)));
+  return w.args.size() > 2 ? w.add(y, w.per_channel(w.args[2], 1)) : y;
 }
 
 Value norm_l1(Writer& w) { return w.reduce(Op::sum, w.node(Op::abs, {w.args[0]}), w.attrs.axes, w.attrs.keep); }
