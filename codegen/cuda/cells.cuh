@@ -143,6 +143,15 @@ D f32 exp2_few(f32 x) {
 #endif
 }
 D f32 exp_few(f32 x) { return exp2_few(x * kLog2e); }
+D f32 rcp_few(f32 x) {
+#ifdef FUSEC_SIMT
+  return 1.0f / x;
+#else
+  f32 y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#endif
+}
 
 // NaN in, NaN out; of zeros of both signs the first operand, as the reference has it.
 D f32 fusec_min(f32 x, f32 y) { return y < x || y != y ? y : x; }
