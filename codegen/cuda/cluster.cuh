@@ -8,13 +8,14 @@ D u32 cluster_rank() {
   return r;
 #endif
 }
+// For diverged warps, too.
 D void cluster_sync() {
 #ifdef FUSEC_SIMT
   simt_cluster_arrive();
   simt_cluster_wait();
 #else
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
 #endif
 }
 // The same variable in the shared memory of the block with that rank.

@@ -28,6 +28,12 @@ struct Device {
   double copy_rate;             // read + written
   int max_cluster;              // blocks of a cluster; 1 = no clusters
   bool bulk_copies;             // cp.async.bulk with mbarriers: the ring
+
+  /// Clusters of one block a multiprocessor that run at once. Groups of multiprocessors do not divide evenly: of clusters of 4, 8 and 16
+  /// an H200 holds 30, 15 and 7.
+  int64_t resident_clusters(int64_t cluster) const {
+    return cluster <= 2 ? multiprocessors / cluster : multiprocessors * 10 / 11 / cluster;
+  }
 };
 
 /// Defaults of an architecture: the newest row of the table that is not newer than `sm`.

@@ -12,6 +12,7 @@
 
 #include "codegen/cuda/body.h"
 #include "codegen/cuda/cuda.h"
+#include "codegen/cuda/ring.h"
 #include "codegen/cuda/states.h"
 #include "codegen/cuda/texts.h"
 #include "codegen/cuda/words.h"
@@ -35,6 +36,7 @@ class Emitter {
     view_.flat = s_.skeleton == Template::pointwise && s_.edges == Edges::window;
     w_.V = std::max<unsigned>(1, kernel.axes.empty() ? 1 : schedule.lane[schedule.vector_axis]);
     held_ = s_.skeleton == Template::rows && s_.keep != Keep::reload;
+    copies_ = s_.skeleton == Template::ring && s_.slots > 0;
     column_ = k_.has_reductions() && !(k_.reduced_axes() >> s_.vector_axis & 1);
     folds_ = view_.folds();
     w_.choose_pairs();
@@ -67,7 +69,8 @@ class Emitter {
   std::string row_at(bool reduced);
   std::string decompose(const std::vector<unsigned>& axes, const std::set<unsigned>& wanted);
   std::string tiles();
-  size_t row_bytes(Val v) const;
+  std::string slot_offset(Val v) const;
+  std::string lead(Body& body, Val v);
   std::string copies();
   void passes();
   void held();
@@ -82,7 +85,7 @@ class Emitter {
   const Schedule& s_;
   View view_;
   Writer w_;
-  bool held_, column_;
+  bool held_, column_, copies_;
   size_t folds_;
   std::vector<Val> row_values_;
   std::string structs_, functions_;
@@ -216,15 +219,13 @@ void Emitter::passes() {
     const std::vector<Val> list = loads(targets(pass));
     std::string members;
     Body load = body(4);
-    const bool ring = s_.skeleton == Template::ring;
-    if (!ring) load.have_policy();
+    if (!copies_) load.have_policy();
     for (Val v : list) {
       members += "  " + w_.words_type(v) + " l" + n(v) + ";\n";
-      if (ring && in_cut(v)) {
-        // It has arrived in the block's buffer: `part` elements of each load, one load after the other.
-        const size_t size = bytes(k_.operands[k_.values[v].operand].type);
+      if (copies_ && in_cut(v)) {
         load.close_loop();
-        load.line("fetch<16, false>(raw.l" + n(v) + ", buffer + (part * " + n(row_bytes(v)) + " + at * " + n(size) + "), 0);");
+        load.line("fetch<" + n(std::min<size_t>(w_.access(v).bytes, 16)) + ", false>(raw.l" + n(v) + ", slot + (" + slot_offset(v) + " + at * " +
+                  n(bytes(w_.operand(v).type)) + lead(load, v) + "), 0);");
         load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
         continue;
       }
@@ -234,7 +235,7 @@ void Emitter::passes() {
       load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
     }
     structs_ += "template <> struct RawOf<" + n(pass) + "> {\n" + members + "};\n";
-    function("load(Int<" + n(pass) + ">, const Args& a, const At& t, int n, " + (ring ? "const char* buffer, Ix part, Ix at" : "u64 policy") +
+    function("load(Int<" + n(pass) + ">, const Args& a, const At& t, int n, " + (copies_ ? "const char* slot, Ix slice, Ix at" : "u64 policy") +
                  ", const Row& row, Raw<" + n(pass) + ">& raw)", load.take());
     if (pass == folds_) break;
     Body fold = body(4);
@@ -304,37 +305,59 @@ void Emitter::held() {
   function("store(const Args& a, const At& t, int n, const Keep& keep, const Late& late, const Row& row)", store.take());
 }
 
-/// Bytes of an element's loads before `v` in the ring's buffer; of all of them for kNoVal.
-size_t Emitter::row_bytes(Val v) const {
-  size_t out = 0;
+/// Where a load's slice begins in a slot: one load after the other.
+std::string Emitter::slot_offset(Val v) const {
+  size_t before = 0, size = 0;
   for (Val c : s_.cut) {
     if (c == v) break;
-    out += bytes(k_.operands[k_.values[c].operand].type);
+    ++before;
+    size += bytes(w_.operand(c).type);
   }
-  return out;
+  return "slice * " + n(size) + (ring_windowed(view_, s_) ? " + " + n(16 * before) : "");
 }
 
-// What ring.cuh asks for: the copies of one row's part. A load is one run, or one for each run of the vector axis.
+/// A slice that begins between two 16-byte pieces of memory begins between the same ones in its slot.
+std::string Emitter::lead(Body& body, Val v) {
+  if (!ring_windowed(view_, s_)) return "";
+  const std::string at = w_.args.field(Slot::pointer, view_.access_of[v]) + " + (" + body.offset(v, "") + ")";
+  return " + (Ix)((u32)(u64)(" + at + ") - (u32)at * " + n(bytes(w_.operand(v).type)) + " & 15u)";
+}
+
+// What ring.cuh asks for: the copies of a slice of a row. A load is one run, or one for each run of the vector axis.
 std::string Emitter::copies() {
-  std::string issue = "    row_at(a, r, t);\n    barrier_expect(full, end > begin ? (u32)(end - begin) * " + n(row_bytes(kNoVal)) + "u : 0u);\n";
+  size_t row = 0;
+  std::string issue = "    if (to <= from) {\n      barrier_arrive(full);\n      return;\n    }\n    u32 bytes = 0;\n";
+  const bool windowed = ring_windowed(view_, s_);
   for (Val v : s_.cut) {
     Body at = body(0);
-    const size_t size = bytes(k_.operands[k_.values[v].operand].type);
-    const std::string from = w_.args.field(Slot::pointer, view_.access_of[v]) + " + (" + at.offset(v, "") + ")";
-    const std::string to = "buffer + (part * " + n(row_bytes(v)) + " + (e - begin) * " + n(size) + ")";
-    std::string run = "end - e";
+    const std::string size = n(bytes(w_.operand(v).type)), base = w_.args.field(Slot::pointer, view_.access_of[v]);
+    const std::string from = "(const char*)(" + base + " + (" + at.offset(v, "") + "))", to = "slot + (" + slot_offset(v);
+    row += bytes(w_.operand(v).type);
+    if (windowed) {
+      issue += "    {\n      element_at(a, from, t);\n      const char* p = " + from + ";\n";
+      issue += "      bytes += bulk_window(" + to + "), p, p + ((i64)(to - from) + V - 1) / V * V * " + size + ", (const char*)" + base + ", (const char*)(" + base +
+               " + (i64)rows(a) * columns(a)), full, policy);\n    }\n";
+      continue;
+    }
+    std::string run = "to - e";
     if (view_.linear(k_.values[v], true) != Dim(1)) {
       const Dim& extent = k_.axes[s_.vector_axis].extent;
       const std::string left = (extent.is_constant() ? w_.args.dim(extent) : w_.args.field(Slot::extent, s_.vector_axis)) + " - " +
                                w_.index(s_.vector_axis);
-      run = left + " < end - e ? " + left + " : end - e";
+      run = left + " < to - e ? " + left + " : to - e";
     }
-    issue += "    for (Ix e = begin; e < end;) {\n      element_at(a, e, t);\n      const Ix n = " + run + ";\n";
-    issue += "      bulk_load(" + to + ", " + from + ", (u32)n * " + n(size) + "u, full, policy);\n      e += n;\n    }\n";
+    issue += "    for (Ix e = from; e < to;) {\n      element_at(a, e, t);\n      const Ix n = " + run + ";\n";
+    issue += "      bulk_load(" + to + " + (e - from) * " + size + "), " + from + ", (u32)n * " + size + "u, full, policy);\n      e += n;\n    }\n";
+    issue += "    bytes += (u32)(to - from) * " + size + "u;\n";
   }
+  issue += "    barrier_arrive(full, bytes);\n";
   w_.streamed = true;
-  function("issue(const Args& a, At& t, Ix r, Ix begin, Ix end, Ix part, char* buffer, u64* full, u64 policy)", issue);
-  return "  enum { RowBytes = " + n(row_bytes(kNoVal)) + " };\n";
+  if (copies_) function("issue(const Args& a, At& t, Ix from, Ix to, Ix slice, char* slot, u64* full, u64 policy)", issue);
+  const RingShape shape = ring_shape(k_, s_, 1);
+  functions_ += "  D u64 policy_of_last(const Args& a) { return make_last_policy(" + w_.args.field(Slot::policy) + "); }\n";
+  functions_ += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";
+  return "  enum { RowBytes = " + n(row) + ", LeadBytes = " + n(windowed ? 16 * s_.cut.size() : 0) + ", Granule = " + n(size_t(shape.granule)) +
+         ", Copies = " + n(copies_) + ", Kept = " + n(s_.keep == Keep::shared) + " };\n";
 }
 
 // What transpose.cuh asks for: tiles over (i, j), operands that are staged, indices without a linear number.
@@ -409,7 +432,9 @@ std::string Emitter::entry() const {
              (s_.finish == Finish::last_block ? "true" : "false") + ">(a);";
     case Template::split: return "split<K, " + threads + ", " + in_flight + ">(a);";
     case Template::transpose: return "transpose<K, " + threads + ", " + n(s_.block[s_.vector_axis]) + ">(a);";
-    case Template::ring: return "ring<K, " + threads + ", " + n(std::max<int>(1, s_.cluster)) + ">(a);";
+    case Template::ring:
+      return "ring<K, " + threads + ", " + n(std::max<int>(1, s_.cluster)) + ", " + n(std::max<int>(1, s_.steps)) + ", " +
+             n(std::max<int>(1, s_.slots)) + ", " + n(std::max<int>(1, s_.slices)) + ", " + n(s_.ahead) + ">(a);";
     case Template::scan: case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;
   }
   return "static_assert(false, \"no such skeleton\");";
@@ -425,7 +450,7 @@ std::vector<std::string> Emitter::skeletons() const {
     case Template::column: return {"column.cuh"};
     case Template::split: return {"each_vector.cuh", "split.cuh"};
     case Template::transpose: return {"transpose.cuh"};
-    case Template::ring: return {"cluster.cuh", "ring.cuh"};
+    case Template::ring: return {"cluster.cuh", "async.cuh", "ring.cuh"};
     case Template::scan: case Template::cpu_flat: case Template::cpu_rows:
     case Template::cpu_column: case Template::cpu_tile: break;
   }
@@ -460,7 +485,6 @@ Code Emitter::code() {
   number += "  D Ix skew(const Args& a, const At& t) { return " +
             (w_.windows() ? "(Ix)((u32)t.r * (u32)columns(a) & " + n(w_.V - 1) + "u)" : std::string("0")) + "; }\n";
   number += "  D u64 policy(const Args& a) { return " + (w_.streamed ? "make_policy(" + w_.args.field(Slot::policy) + ")" : std::string("0")) + "; }\n";
-  if (s_.skeleton == Template::ring) number += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";
   if (split) {
     number += "  D u32 splits(const Args& a) { return " + w_.args.field(Slot::splits) + "; }\n";
     number += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";
@@ -495,7 +519,7 @@ Code Emitter::code() {
   for (const std::string& name : skeletons()) out.text += text(name);
   out.text += formulas + "template <int S> struct RawOf;\ntemplate <int S> struct AccOf;\n" +
               (s_.skeleton == Template::transpose ? "template <int P> struct StageOf;\n" : "") + structs_ + k;
-  out.text += "extern \"C\" __global__ void __launch_bounds__(" + n(s_.threads) + ", " + n(s_.min_blocks) + ") fusec_kernel(const __grid_constant__ K::Args a) {\n  " +
+  out.text += "extern \"C\" __global__ void __launch_bounds__(" + n(size_t(block_threads(s_))) + ", " + n(s_.min_blocks) + ") fusec_kernel(const __grid_constant__ K::Args a) {\n  " +
               entry() + "\n}\n";
   return out;
 }

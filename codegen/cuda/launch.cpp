@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/cuda.h"
+#include "codegen/cuda/ring.h"
 #include "codegen/cuda/shape.h"
 #include "codegen/cuda/states.h"
 #include "lib/kernel/merge_sweeps.h"
@@ -28,7 +29,7 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
   const Kernel paired = s.merged ? merge_sweeps(written) : Kernel{};
   const Kernel& kernel = s.merged ? paired : written;
   Launch out;
-  out.block = s.threads;
+  out.block = uint32_t(block_threads(s));
   if (facts.rows == 0) {
     out.empty = true;
     return out;
@@ -79,11 +80,9 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
     }
     case Template::ring: {
       const int64_t cluster = std::max<int>(1, s.cluster);
-      int64_t row = 0;
-      for (Val v : s.cut) row += int64_t(bytes(kept_type(kernel, v)));
       out.cluster = uint32_t(cluster);
-      out.shared = uint32_t(2 * ceil_div(facts.columns / V, cluster) * V * row);
-      blocks = std::min<int64_t>(std::max<int64_t>(1, device.multiprocessors / cluster), facts.rows) * cluster;
+      out.shared = uint32_t(s.slots * ring_shape(kernel, s, facts.columns).slot_bytes);
+      blocks = std::min<int64_t>(std::max<int64_t>(1, device.resident_clusters(cluster)), facts.rows) * cluster;
       break;
     }
     case Template::scan: case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;

@@ -19,6 +19,15 @@ D u64 make_policy(u32 keep) {
 #endif
   return policy;
 }
+// Of loads that come for the last time.
+D u64 make_last_policy(u32 keep) {
+  u64 policy = 0;
+#ifndef FUSEC_SIMT
+  if (keep) asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  else asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+#endif
+  return policy;
+}
 
 // Loads of one piece. Streamed ones carry the policy; without a "memory" clobber, so that a phase of loads stays a phase.
 template <bool S> D uint4 load16(const char* p, u64 policy) {

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "codegen/cuda/cuda.h"
+#include "codegen/cuda/ring.h"
 #include "codegen/cuda/shape.h"
 #include "codegen/cuda/states.h"
 #include "lib/kernel/merge_sweeps.h"
@@ -34,16 +35,6 @@ struct Scene {
   size_t size(Val access) const { return bytes(kernel.operands[kernel.values[access].operand].type); }
 };
 
-/// Would the access walk this axis with step 1 in a dense call? From the kernel alone: strides of one call must not decide who
-/// owns which element.
-bool walks(const Kernel& kernel, const Inst& access, unsigned axis) {
-  if (access.map.at.empty() || axis >= access.map.at.back().factor.size()) return false;
-  for (size_t b = 0; b + 1 < access.map.at.size(); ++b)
-    if (!access.map.at[b].factor[axis].is(0)) return false;
-  (void)kernel;
-  return access.map.at.back().factor[axis].is(1);
-}
-
 /// The axis along which most bytes are neighbours; stores count twice, since scattered stores cost more than scattered loads.
 unsigned choose_vector_axis(const Kernel& kernel, const Facts& facts) {
   double best = -1;
@@ -54,7 +45,7 @@ unsigned choose_vector_axis(const Kernel& kernel, const Facts& facts) {
       if (inst.kind != Kind::load && inst.kind != Kind::store) continue;
       // A batch of one row is a batch: its axis stays in the choice.
       const bool batch = kernel.has_reductions() && !kernel.axes[k].reduced && !kernel.axes[k].extent.is_constant();
-      if (!walks(kernel, inst, k) || (facts.extents[k] < 2 && !batch)) continue;
+      if (!walks(inst, k) || (facts.extents[k] < 2 && !batch)) continue;
       double image = double(bytes(kernel.operands[inst.operand].type)) * (inst.kind == Kind::store ? 2 : 1);
       for (unsigned j = 0; j < kernel.axes.size(); ++j)
         if (inst.varies >> j & 1) image *= double(facts.extents[j]);
@@ -110,7 +101,7 @@ void choose_vector(Scene& c) {
     while (extent % dividing) dividing /= 2;
     // Or they are aligned within the whole: a row of odd length begins and ends inside a vector (held rows), or a vector runs on
     // into the next row (pointwise).
-    const bool windows = dividing * widest_size(c) < 8 && (c.reduces ? !c.column && others == 1 && extent >= 16 * V : c.facts.rows >= 16 * V);
+    const bool windows = dividing * widest_size(c) < (c.reduces && extent * widest_size(c) > 32 * 1024 ? 16 : 8) && (c.reduces ? !c.column && others == 1 && extent >= 16 * V : c.facts.rows >= 16 * V);
     if (single && extent > V) c.s.edges = Edges::tail;
     else if (windows) c.s.edges = Edges::window, c.view.flat = !c.reduces;
     else V = dividing;
@@ -197,10 +188,10 @@ bool transpose(Scene& c) {
   if (c.kernel.axes.size() < 2 || c.facts.extents[j] < 16) return false;
   auto fits = [&](Val v, unsigned axis) {
     const Inst& inst = c.kernel.values[v];
-    if (inst.kind != Kind::load || inst.map.guard != kNoVal || !(inst.varies >> j & 1) || walks(c.kernel, inst, j)) return false;
+    if (inst.kind != Kind::load || inst.map.guard != kNoVal || !(inst.varies >> j & 1) || walks(inst, j)) return false;
     for (Val x : inst.map.extra)
       if (x != kNoVal) return false;
-    return walks(c.kernel, inst, axis);
+    return walks(inst, axis);
   };
   double most = 0;
   unsigned best = j;
@@ -309,48 +300,6 @@ bool shared_rows(Scene& c, const std::vector<Val>& cut, int64_t bytes) {
   return true;
 }
 
-/// Long rows that are many: persistent clusters with two buffers, the next row on its way while this one is finished. A call whose
-/// addresses or strides do not allow bulk copies keeps its rows in shared memory by the same lanes: the same bits. False: no.
-bool ring(Scene& c, const std::vector<Val>& cut) {
-  Schedule& s = c.s;
-  if (!c.device.bulk_copies || s.edges != Edges::full) return false;
-  const AxisSet all = AxisSet((1u << c.kernel.axes.size()) - 1);
-  std::vector<Val> loads;
-  int64_t row = 0;
-  bool copies = true;  // pieces of 16 bytes, along the vector axis at least
-  for (size_t i = 0; i < c.view.accesses.size(); ++i) {
-    const Val v = c.view.accesses[i];
-    const Inst& inst = c.kernel.values[v];
-    if (inst.kind != Kind::load || inst.varies != all) continue;
-    if (inst.map.guard != kNoVal || !walks(c.kernel, inst, s.vector_axis)) return false;
-    for (Val x : inst.map.extra)
-      if (x != kNoVal) return false;
-    if (int64_t(c.size(v)) * c.V % 16) return false;
-    copies &= s.access[i].bytes == 16 && step(c.kernel, inst, s.vector_axis) == Dim(1);
-    loads.push_back(v);
-    row += int64_t(c.size(v));
-  }
-  if (loads.empty()) return false;
-  // One block a multiprocessor: with much arithmetic a byte, several blocks of rows_shared hide more (group_norm + silu of bf16 took 177
-  // us by the ring, 147 without).
-  const int64_t arithmetic = c.heavy * int64_t(c.V);
-  if (arithmetic > 4 * c.loaded) return false;
-  // The smallest cluster that fits twice: larger slices are copied faster (below 16 KiB they fall to 0.6 of the rate).
-  const int64_t room = c.device.shared_per_block - 12 * 1024, vectors = c.facts.columns / c.V;
-  int64_t cluster = 1;
-  auto part = [&] { return ceil_div(vectors, cluster) * c.V * row; };
-  while (cluster < c.device.max_cluster && 2 * part() > room) cluster *= 2;
-  if (2 * part() > room || part() < 16 * 1024 || c.facts.rows < 4 * c.device.multiprocessors / cluster) return false;
-  s.skeleton = copies ? Template::ring : Template::rows;
-  s.keep = copies || cluster == 1 ? Keep::shared : Keep::cluster;
-  s.cut = copies ? loads : cut;
-  s.cluster = uint16_t(cluster);
-  s.threads = s.lanes_per_row = arithmetic > 2 * c.loaded ? 1024 : 512;
-  if (copies) s.slots = 2, s.dynamic_rows = true;
-  else s.rows_in_flight = uint16_t(pow2_floor(std::clamp<int64_t>(64 / std::max<int64_t>(c.loaded, 4), 1, 4)));
-  return true;
-}
-
 void rows(Scene& c) {
   Schedule& s = c.s;
   s.skeleton = Template::rows;
@@ -380,7 +329,13 @@ void rows(Scene& c) {
   const int64_t arithmetic = c.heavy > 8 ? 16 : 4;
   // One sweep without element stores reads the row once whatever it does; else a long row waits on chip for the next sweep.
   const bool once = c.view.folds() == 1 && c.view.element_stores().empty();
-  if (!lanes && !once && ring(c, cut)) return;
+  // Narrow types hold too many elements a lane: from 48 KiB on the ring is faster (bf16 [32768]: 0.98 of the copy rate, 0.85 in registers).
+  if ((!lanes || (c.V > 4 && columns * widest_size(c) > 48 * 1024)) && !once) {
+    if (auto chosen = ring_schedule(c.kernel, c.facts, c.device, s)) {
+      s = *chosen;
+      return;
+    }
+  }
   if (!lanes && !once && shared_rows(c, cut, vectors * kept * 4)) return;
   if (!lanes) {
     s.keep = Keep::reload;
@@ -486,7 +441,7 @@ Schedule plan(const Kernel& kernel, const Facts& facts, const Device& device) {
 
 /// Where a row is not kept between its sweeps, max with sum of exp, and mean with squares, are better taken in one.
 bool gains_from_merging(const Kernel& kernel, const Schedule& s) {
-  if (s.skeleton == Template::column || s.keep == Keep::reload) return true;
+  if (s.skeleton == Template::column || s.skeleton == Template::ring || s.keep == Keep::reload) return true;
   return s.keep != Keep::registers && View(kernel).element_stores().empty();  // read once, never kept
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "codegen/cuda/cuda.h"
+#include "codegen/cuda/ring.h"
 #include "codegen/cuda/shape.h"
 #include "codegen/cuda/states.h"
 #include "lib/kernel/merge_sweeps.h"
@@ -114,15 +115,6 @@ std::string split(Settling& c) {
   return 2 * (s.threads / 32) * int64_t(c.state) > kScratch ? "threads: the states of so many warps do not fit" : "";
 }
 
-std::string ring(Settling& c) {
-  Schedule& s = c.s;
-  if (!c.device.bulk_copies) return "skeleton=ring: the device has no bulk copies";
-  if (!c.kernel.has_reductions() || s.edges != Edges::full || s.cut.empty()) return "skeleton=ring: rows in whole vectors are expected";
-  s.lanes_per_row = s.threads;
-  const Launch l = launch(c.kernel, s, c.facts, c.device);
-  return int64_t(l.shared) + 8 * 1024 > c.device.shared_per_block ? "cluster: " + text(l.shared) + " bytes of two rows do not fit into shared memory" : "";
-}
-
 }  // namespace
 
 std::string settle(const Kernel& written, const Facts& facts, const Device& device, Schedule& s) {
@@ -143,7 +135,7 @@ std::string settle(const Kernel& written, const Facts& facts, const Device& devi
     case Template::rows: return rows(c);
     case Template::column: return column(c);
     case Template::split: return split(c);
-    case Template::ring: return ring(c);
+    case Template::ring: return fit_ring(c.kernel, facts, device, s);
     case Template::scan: case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;
   }
   return "skeleton: it is not one of a GPU";

@@ -82,6 +82,13 @@ std::optional<Dim> View::linear(const Inst& access, bool reduced) const {
   return unit ? *unit : Dim(0);
 }
 
+bool walks(const Inst& access, unsigned axis) {
+  if (access.map.at.empty() || axis >= access.map.at.back().factor.size()) return false;
+  for (size_t b = 0; b + 1 < access.map.at.size(); ++b)
+    if (!access.map.at[b].factor[axis].is(0)) return false;
+  return access.map.at.back().factor[axis].is(1);
+}
+
 DType kept_type(const Kernel& kernel, Val v) {
   const Inst& inst = kernel.values[v];
   if (inst.kind == Kind::load) return kernel.operands[inst.operand].type;

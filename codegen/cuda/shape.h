@@ -64,6 +64,13 @@ inline size_t stage_bytes(size_t tile, size_t size) {
   return (tile * (tile / per_unit + 1) * unit + 15) / 16 * 16;
 }
 
+/// Would the access walk this axis with step 1 in a dense call? From the kernel alone: strides of one call must not decide who owns which
+/// element.
+bool walks(const Inst& access, unsigned axis);
+
+/// Threads of a block: those of the schedule, and the ring's helpers (producer, publisher; gatherer in clusters).
+inline int block_threads(const Schedule& s) { return s.threads + (s.skeleton != Template::ring ? 0 : s.cluster > 1 ? 96 : 64); }
+
 /// Calls `f` with every value that `inst` reads: arguments, extras, guard.
 template <class F> void each_operand(const Inst& inst, F f) {
   for (Val v : inst.args) f(v);

@@ -52,7 +52,6 @@ TEST(Batch, CudaSchedulesDoNotDependOnIt) {
         if (batch * columns > int64_t{1} << 29) continue;
         const Facts f = facts(kernel, dense_binding(kernel, {{"N", batch}, {"C", columns}}));
         const Schedule s = cuda::schedule(kernel, f, cuda::device(90));
-        if (s.keep == Keep::shared || s.keep == Keep::cluster) continue;  // many long rows go through the ring
         const Launch l = cuda::launch(kernel, s, f, cuda::device(90));
         if (first.empty()) first = order(kernel, s), parts = l.splits;
         EXPECT_EQ(order(kernel, s), first) << c.name << " of " << columns << " at " << batch << " rows";

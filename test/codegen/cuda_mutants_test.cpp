@@ -9,21 +9,24 @@
 namespace fusec {
 namespace {
 
-const char* const kOrdering[] = {"__syncthreads();",  "__syncwarp();",   "__threadfence();",
-                                 "cluster_arrive();", "cluster_wait();", "cluster_sync();",
-                                 "barrier_wait(full + b, i >> 1 & 1);"};
+const char* const kOrdering[] = {"__syncthreads", "__syncwarp", "__threadfence", "cluster_arrive",     "cluster_wait",
+                                 "cluster_sync",  "wait_merged", "barrier_wait<false>", "barrier_wait<true>", "barrier_wait<(Cluster > 1)>"};
 
 struct Spot {
   size_t at, length;
 };
 
+/// Calls that stand as statements: "name(…);".
 std::vector<Spot> spots(const std::string& text) {
   std::vector<Spot> out;
   for (const char* word : kOrdering) {
-    const std::string call = word;
+    const std::string call = std::string(word) + "(";
     for (size_t at = text.find(call); at != std::string::npos; at = text.find(call, at + 1)) {
       const char before = at ? text[at - 1] : ' ';
-      if (before != '_' && !isalnum(static_cast<unsigned char>(before))) out.push_back({at, call.size()});
+      if (before == '_' || isalnum(static_cast<unsigned char>(before))) continue;
+      size_t end = at + call.size();
+      for (int open = 1; open; ++end) open += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+      if (text[end] == ';') out.push_back({at, end + 1 - at});
     }
   }
   return out;
@@ -52,15 +55,24 @@ void on_chip(Schedule& s, Keep keep, uint16_t cluster) {
 }
 void shared(Schedule& s) { on_chip(s, Keep::shared, 1); }
 void cluster(Schedule& s) { on_chip(s, Keep::cluster, 4); }
-void ring(Schedule& s) { on_chip(s, Keep::shared, 1), s.skeleton = Template::ring, s.dynamic_rows = true; }
-void ring_of_clusters(Schedule& s) { on_chip(s, Keep::cluster, 4), s.skeleton = Template::ring, s.dynamic_rows = true; }
+void ring_of(Schedule& s, Keep keep, uint16_t cluster, int slots, int ahead) {
+  on_chip(s, keep, cluster);
+  s.skeleton = Template::ring, s.dynamic_rows = true, s.rows_in_flight = s.min_blocks = 1;
+  s.slots = uint8_t(slots), s.slices = 2, s.ahead = uint8_t(ahead), s.steps = 8;
+  if (!slots) s.cut.clear();
+}
+void ring(Schedule& s) { ring_of(s, Keep::shared, 1, 5, 1); }
+void ring_of_clusters(Schedule& s) { ring_of(s, Keep::shared, 4, 5, 1); }
+void ring_again(Schedule& s) { ring_of(s, Keep::reload, 1, 3, 0); }
+void ring_of_lanes(Schedule& s) { ring_of(s, Keep::reload, 1, 0, 0); }
 
 const char* const kSoftmax = "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = softmax %x {axes=[1]}\n return %y }";
 const char* const kCentre =
     "graph @g(%x: f32[N,C]) -> f32[N,C] { %m = mean %x {axes=[1], keep=true}\n %y = sub %x, %m\n return %y }";
 // spare: in column, between the last merge and its broadcast, where the thread that read an element writes the same
 // one; in split, in front of last_block's fence, which column needs and split does not, where one thread wrote all of
-// the state.
+// the state; in a ring without slots, the wait that keeps rows from being handed out too early for the queue, which not every
+// order of threads overruns.
 const Case kCases[] = {
     {"rows", kSoftmax, {{"N", 9}, {"C", 4096}}},
     {"rows_looped",
@@ -68,8 +80,10 @@ const Case kCases[] = {
      {{"N", 9}, {"C", 4099}}},
     {"rows_shared", kCentre, {{"N", 9}, {"C", 1000}}, shared},
     {"rows_cluster", kCentre, {{"N", 9}, {"C", 1000}}, cluster, 0, 8},
-    {"ring", kCentre, {{"N", 17}, {"C", 1024}}, ring},
-    {"ring_of_clusters", kCentre, {{"N", 17}, {"C", 4096}}, ring_of_clusters, 0, 8},
+    {"ring", kCentre, {{"N", 70}, {"C", 1024}}, ring, 0, 1},
+    {"ring_of_clusters", kCentre, {{"N", 70}, {"C", 1024}}, ring_of_clusters, 0, 4},
+    {"ring_again", kCentre, {{"N", 70}, {"C", 1024}}, ring_again, 0, 1},
+    {"ring_of_lanes", kCentre, {{"N", 70}, {"C", 1024}}, ring_of_lanes, 1, 1},
     {"column",
      "graph @g(%x: f32[N,C]) -> f32[N,C] { %m = mean %x {axes=[0], keep=true}\n %y = sub %x, %m\n return %y }",
      {{"N", 100}, {"C", 64}},

@@ -19,6 +19,7 @@ struct How {
   int64_t offset = 0;                      // elements by which every buffer is off its alignment
   uint64_t seed = 1;
   simt_order order = SIMT_RANDOM;
+  simt_races races = SIMT_RACES_ALL;
   bool strided = false;                    // every buffer's last dim has stride 2
   cuda::Device device = cuda::device(90);
   std::function<void(Schedule&)> change;   // a schedule that the sizes would not choose
@@ -172,6 +173,7 @@ inline Ran run(const Subject& s, const Sizes& sizes, const std::vector<Tensor>& 
     l.dynamic_bytes = launch.shared;
     l.seed = how.seed;
     l.order = how.order;
+    l.races = how.races;
     const simt::Result r = kernel.launch(code.entry, memory, l, args.data(), args.size());
     out.trouble = r.text;
     for (uint32_t i = 0; i < launch.counters; ++i)

@@ -250,15 +250,21 @@ void paired(Schedule& s) {
 }
 void shared(Schedule& s) { on_chip(s, Keep::shared, 1); }
 void cluster(Schedule& s) { on_chip(s, Keep::cluster, 4); }
-void ring_of(Schedule& s, int cluster) {
-  if (s.skeleton != Template::rows || s.cut != std::vector<Val>{0}) return;  // the row itself, a load
-  // Without 16-byte pieces the same lanes keep the row in shared memory.
-  const bool copies = s.edges == Edges::full && s.access[0].bytes == 16;
-  on_chip(s, copies || cluster == 1 ? Keep::shared : Keep::cluster, cluster);
-  if (copies) s.skeleton = Template::ring, s.dynamic_rows = true;
+/// Rows that one load brings: in slots, copied again for each sweep, or (slots = 0) loaded by the lanes.
+void ring_of(Schedule& s, int cluster, Keep keep, int slots, int slices, int ahead, int threads = 64) {
+  if (s.skeleton != Template::rows || s.cut != std::vector<Val>{0} || s.edges == Edges::tail) return;
+  if (s.access[0].bytes < 16 && s.vector_axis > 1) slots = 0;  // runs that begin between 16-byte pieces
+  on_chip(s, slots ? keep : Keep::reload, cluster);
+  s.skeleton = Template::ring, s.dynamic_rows = true, s.min_blocks = s.rows_in_flight = 1, s.threads = s.lanes_per_row = uint16_t(threads);
+  s.slots = uint8_t(slots), s.slices = uint8_t(slices), s.ahead = uint8_t(ahead), s.steps = 8;
+  if (!slots) s.cut.clear();
 }
-void ring(Schedule& s) { ring_of(s, 1); }
-void ring_of_clusters(Schedule& s) { ring_of(s, 4); }
+void ring(Schedule& s) { ring_of(s, 1, Keep::shared, 4, 3, 0); }
+void ring_ahead(Schedule& s) { ring_of(s, 1, Keep::shared, 5, 2, 1, 96), s.merged |= s.skeleton == Template::ring; }
+void ring_of_clusters(Schedule& s) { ring_of(s, 4, Keep::shared, 5, 2, 1); }
+void ring_again(Schedule& s) { ring_of(s, 1, Keep::reload, 2, 3, 0); }
+void ring_again_in_clusters(Schedule& s) { ring_of(s, 2, Keep::reload, 3, 2, 0, 96); }
+void ring_of_lanes(Schedule& s) { ring_of(s, 2, Keep::reload, 0, 3, 0); }
 void four_rows(Schedule& s) {
   if (s.skeleton == Template::rows && s.keep == Keep::registers) s.rows_in_flight = 4;
 }
@@ -266,7 +272,8 @@ void masked(Schedule& s) {
   if (s.skeleton == Template::rows) s.block[s.vector_axis] = 0;
 }
 void none(Schedule&) {}
-const Variant kVariants[] = {{"wide", wide}, {"looped", looped}, {"paired", paired}, {"shared", shared}, {"cluster", cluster}, {"ring", ring}, {"ring_of_clusters", ring_of_clusters}, {"masked", masked}, {"four_rows", four_rows}, {"two_blocks", none, 2}};
+const Variant kVariants[] = {{"wide", wide}, {"looped", looped}, {"paired", paired}, {"shared", shared}, {"cluster", cluster}, {"ring", ring}, {"ring_ahead", ring_ahead}, {"ring_of_clusters", ring_of_clusters},
+                             {"ring_again", ring_again}, {"ring_again_in_clusters", ring_again_in_clusters}, {"ring_of_lanes", ring_of_lanes}, {"masked", masked}, {"four_rows", four_rows}, {"two_blocks", none, 2}};
 
 class Variants : public ::testing::TestWithParam<Variant> {};
 
@@ -285,6 +292,84 @@ TEST_P(Variants, Right) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cuda, Variants, ::testing::ValuesIn(kVariants), [](const auto& info) { return info.param.name; });
+
+// Rows that the sizes send to the ring: one run and several, odd lengths, narrow and wide types side by side, parameters of columns.
+const Case kRings[] = {
+    {"softmax_bf16", "graph @g(%x: bf16[N,C]) -> bf16[N,C] { %y = softmax %x {axes=[1]}\n return %y }", shapes({{9, 36864}, {9, 36001}}), 1e-2},
+    {"strict_softmax", R"(graph @g(%x: f32[N,C]) -> f32[N,C] {
+       %m = reduce_max %x {axes=[1], keep=true}
+       %d = sub %x, %m
+       %e = exp %d
+       %s = sum %e {axes=[1], keep=true}
+       %y = div %e, %s
+       return %y })", shapes({{9, 36864}, {9, 33003}}), 1e-5},
+    {"add_layer_norm", R"(graph @g(%x: bf16[N,C], %r: bf16[N,C], %g: f32[C], %b: bf16[C]) -> (bf16[N,C], bf16[N,C]) {
+       %h = add %x, %r
+       %f = cast %h {to=f32}
+       %c = cast %b {to=f32}
+       %n = layer_norm %f, %g, %c {axes=[1], eps=1e-5}
+       %y = cast %n {to=bf16}
+       return %y, %h })", shapes({{9, 26001}}), 2e-2},
+    {"bytes_to_f32", R"(graph @g(%u: u8[N,C], %s: f32[N,1]) -> (f32[N,C], f32[N]) {
+       %f = cast %u {to=f32}
+       %x = mul %f, %s
+       %m = mean %x {axes=[1], keep=true}
+       %y = sub %x, %m
+       %r = reshape %m {shape=[N]}
+       return %y, %r })", shapes({{9, 70003}}), 1e-3},
+    {"batch_norm", R"(graph @g(%x: f32[8,N,C], %w: f32[1,N,1]) -> f32[8,N,C] {
+       %m = mean %x {axes=[0,2], keep=true}
+       %v = var %x {axes=[0,2], keep=true, ddof=0}
+       %d = sub %x, %m
+       %e = add %v, 1e-05
+       %r = rsqrt %e
+       %n = mul %d, %r
+       %y = mul %n, %w
+       return %y })", shapes({{9, 4704}}), 1e-3},
+};
+
+class Rings : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Rings, Right) {
+  if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
+  const Subject s = subject(GetParam().text);
+  How how;
+  how.device.multiprocessors = 4;
+  how.races = SIMT_RACES_SHARED;
+  for (const Sizes& sizes : GetParam().sizes) {
+    check(GetParam(), how, sizes, s);
+    ASSERT_FALSE(HasFatalFailure());
+    const std::vector<Tensor> inputs = inputs_of(s, sizes, 7, false);
+    EXPECT_EQ(run(s, sizes, inputs, how).schedule.skeleton, Template::ring);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cuda, Rings, ::testing::ValuesIn(kRings), [](const auto& info) { return info.param.name; });
+
+// Rows enough that slots, states and the queue of rows go around several times, in twenty orders of threads.
+TEST(CudaRun, RingsGoAround) {
+  if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
+  const Case c{"softmax", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = softmax %x {axes=[1]}\n return %y }", {}, 1e-5};
+  const Subject s = subject(c.text);
+  const Sizes sizes{{"N", 70}, {"C", 515}};
+  const std::vector<Tensor> inputs = inputs_of(s, sizes, 7, false);
+  for (const auto change : {ring_ahead, ring_of_clusters, ring_again}) {
+    How how;
+    how.change = change;
+    how.device.multiprocessors = 1;
+    Ran first;
+    for (how.seed = 1; how.seed <= 20; ++how.seed) {
+      const Ran ran = run(s, sizes, inputs, how);
+      ASSERT_EQ(ran.trouble, "") << print(ran.schedule) << " seed " << how.seed;
+      ASSERT_EQ(ran.schedule.skeleton, Template::ring);
+      if (how.seed == 1) {
+        first = ran;
+        EXPECT_LE(difference(ran.outputs[0], (*evaluate(s.graph, inputs))[0]), c.tolerance);
+      }
+      EXPECT_EQ(ran.outputs[0], first.outputs[0]) << "seed " << how.seed;
+    }
+  }
+}
 
 // A strided call has another kernel (its layout class) and the same values.
 TEST(CudaRun, StridedOperands) {

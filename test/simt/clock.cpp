@@ -39,9 +39,10 @@ const Times* Clock::find(u32 block) const {
   return row != blocks.end() && row->first == block ? row->second.get() : nullptr;
 }
 
-Known join(const Known& a, const Known& b) {
-  if (a == b || !b) return a;
-  if (!a || holds(*b, *a)) return b;
+namespace {
+
+Known joined(const Known& a, const Known& b) {
+  if (holds(*b, *a)) return b;
   if (holds(*a, *b)) return a;
   auto both = std::make_shared<Clock>();
   auto x = a->blocks.begin(), y = b->blocks.begin();
@@ -60,6 +61,23 @@ Known join(const Known& a, const Known& b) {
     }
   }
   return both;
+}
+
+// The lanes of a warp learn the same things, one after the other.
+struct Recent {
+  Known a, b, both;
+};
+Recent recent[64];
+
+}  // namespace
+
+Known join(const Known& a, const Known& b) {
+  if (a == b || !b) return a;
+  if (!a) return b;
+  const size_t mix = reinterpret_cast<uintptr_t>(a.get()) / 16 * 31 + reinterpret_cast<uintptr_t>(b.get()) / 16;
+  Recent& r = recent[mix % (sizeof recent / sizeof *recent)];
+  if (r.a != a || r.b != b) r = {a, b, joined(a, b)};
+  return r.both;
 }
 
 Known with_slot(const Known& known, u32 block, u32 slot, u32 stride, u32 time) {

@@ -1,142 +1,276 @@
-// Ring: long rows, many of them. One persistent block a multiprocessor, or a cluster of them for each row; two buffers of shared
-// memory, so that the next row arrives by bulk copies while this one is reduced and stored. Rows are handed out by a counter, one
-// ahead, because multiprocessors do not get equal shares of the memory; the last cluster sets the counters back.
-D void barrier_init(u64* barrier) {
-#ifdef FUSEC_SIMT
-  simt_mbarrier_init(barrier, 1);
-#else
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"((u32)__cvta_generic_to_shared(barrier)) : "memory");
-#endif
-}
-D void barrier_init_fence() {
-#ifdef FUSEC_SIMT
-  simt_mbarrier_fence();
-#else
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-#endif
-}
-// One arrival, and so many bytes to come.
-D void barrier_expect(u64* barrier, u32 bytes) {
-#ifdef FUSEC_SIMT
-  simt_mbarrier_arrive_expect(barrier, bytes);
-#else
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"((u32)__cvta_generic_to_shared(barrier)), "r"(bytes) : "memory");
-#endif
-}
-D void barrier_wait(u64* barrier, u32 parity) {
-#ifdef FUSEC_SIMT
-  simt_mbarrier_wait(barrier, parity);
-#else
-  u32 done;
-  do {
-    asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-                 : "=r"(done) : "r"((u32)__cvta_generic_to_shared(barrier)), "r"(parity) : "memory");
-  } while (!done);
-#endif
-}
-// `bytes` and both addresses are multiples of 16.
-D void bulk_load(char* shared, const void* global, u32 bytes, u64* barrier, u64 policy) {
-#ifdef FUSEC_SIMT
-  simt_bulk_load(shared, global, bytes, barrier);
-#else
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
-                   (u32)__cvta_generic_to_shared(shared)), "l"(global), "r"(bytes), "r"((u32)__cvta_generic_to_shared(barrier)), "l"(policy)
-               : "memory");
-#endif
-}
-
-// Sweeps over a row that has arrived; every lane reads its own vectors.
-template <int S, class K, int Threads, int Cluster> struct Ring {
-  typedef typename K::Ix Ix;
-  static __device__ __forceinline__ void sweep(const typename K::Args& a, typename K::At& t, const char* buffer, Ix part, Ix begin, Ix end,
-                                               typename K::Row& row, char* scratch, char* meet, int& turn) {
-    if constexpr (S < K::Folds) {
-      typename K::template Acc<S> acc;
-      acc.zero();
-#pragma unroll 2
-      for (Ix e = begin + (Ix)threadIdx.x * K::V; e < end; e += (Ix)Threads * K::V) {
-        typename K::template Raw<S> raw;
-        K::element_at(a, e, t);
-        K::load(Int<S>(), a, t, K::V, buffer, part, e - begin, row, raw);
-        K::fold(Int<S>(), a, t, K::V, raw, row, acc);
-      }
-      const int now = turn;
-      merge_lanes<Threads, Threads>(acc, scratch, turn);
-      merge_cluster<Cluster>(acc, meet, now);
-      K::finish(Int<S>(), a, t, K::V, acc, row);
-      Ring<S + 1, K, Threads, Cluster>::sweep(a, t, buffer, part, begin, end, row, scratch, meet, turn);
-    }
+// Ring: long rows. Persistent blocks, or clusters of them for each row; rows are handed out by a counter, because multiprocessors do
+// not get equal shares of the memory. Each warp has one role, and mbarriers order everything: there is no block barrier in the loop.
+//
+//   producer    takes rows from the counter, tells the block (and its peers), and copies slices of them into a ring of slots
+//   compute     fold a row's slices, give their states to the publisher; later store from the same slots, which are then free
+//   publisher   merges the states of the block's warps and sends the result to every block of the cluster
+//   gatherer    merges what the blocks sent (clusters only)
+//
+// A block's part of a row is `Slices` slices, each a slot long. Ahead = 1: the next row is folded before this one is stored. K::Kept: a
+// row stays in its slots from the first sweep to the last; otherwise each sweep copies it again, from the L2 after the first. Without
+// K::Copies lanes load from memory themselves: operands that bulk copies cannot take, by the same lanes and with the same bits.
+template <int Slots> struct Turn {  // a slot, and which time around
+  u32 slot, parity;
+  __device__ __forceinline__ void next() {
+    if (++slot == Slots) slot = 0, parity ^= 1;
   }
 };
 
-template <class K, int Threads, int Cluster> D void ring(const typename K::Args& a) {
+template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, int Ahead> struct Ring {
   typedef typename K::Ix Ix;
-  extern __shared__ __align__(128) char dynamic[];
-  __shared__ __align__(16) char scratch[2 * (Threads / 32) * K::AccBytes];
-  __shared__ __align__(16) char meet[2 * K::AccBytes];
-  __shared__ __align__(8) u64 full[2];
-  __shared__ u32 first, ahead[2];
-  const u64 policy = K::policy(a);
-  const Ix rows = K::rows(a), columns = K::columns(a);
-  const u32 rank = Cluster > 1 ? cluster_rank() : 0;
-  const bool leader = rank == 0 && threadIdx.x == 0;
-  const Ix part = (columns / K::V + (Cluster - 1)) / Cluster * K::V, begin = part * (Ix)rank;
-  const Ix end = begin + part < columns ? begin + part : columns;
-  if (threadIdx.x == 0) {
-    barrier_init(full);
-    barrier_init(full + 1);
-    barrier_init_fence();
+  typedef typename K::Args Args;
+  typedef typename K::At At;
+  typedef typename K::Row Row;
+  // States in flight: more than rows between the fastest warp and the slowest. The queue holds more rows than slots do.
+  enum { kWarps = Threads / 32, kResults = 8, kQueue = 32, kAhead = K::Kept && K::Folds == 1 ? Ahead : 0,
+         Last = K::Stores ? K::Folds : K::Folds - 1 };
+  enum : u32 { kDone = 0xffffffffu };
+  struct Shared {
+    u64 full[Slots], empty[Slots], folded[kResults], arrived[kResults], merged[kResults], queued[kQueue];
+    __align__(16) char states[kResults][kWarps][K::AccBytes];
+    __align__(16) char inbox[kResults][Cluster][K::AccBytes];
+    __align__(16) char result[kResults][K::AccBytes];
+    __align__(16) u64 outbox[K::AccBytes / 8];
+    u32 queue[kQueue];
+  };
+
+  const Args& a;
+  Shared& sh;
+  char* slots;
+  const u64 policy;
+  const Ix rows, columns;
+  const u32 rank, lane;
+  Ix part, slice;         // elements of a row for a block and for a slot: whole vectors, whole 16-byte pieces of every operand
+  Turn<Slots> early, late;  // slots of the first sweep, and of those that come back to them
+
+#define RD __device__ __forceinline__
+  RD Ring(const Args& args, Shared& shared, char* dynamic)
+      : a(args), sh(shared), slots(dynamic), policy(K::policy(args)), rows(K::rows(args)), columns(K::columns(args)),
+        rank(Cluster > 1 ? cluster_rank() : 0), lane(threadIdx.x % 32), early{0, 0}, late{0, 0} {
+    const Ix span = columns + (K::Windows ? K::V - 1 : 0);
+    part = whole(span, Cluster);
+    slice = whole(part, Slices);
   }
-  if (leader) {
-    const u32 r = atomicAdd(K::counters(a), 2u);
-    if constexpr (Cluster > 1) {
-      for (int c = 0; c < Cluster; ++c) *(u32*)cluster_map(&first, c) = r;
-    } else {
-      first = r;
+  static RD Ix whole(Ix n, Ix by) { return ((n + by - 1) / by + K::Granule - 1) / K::Granule * K::Granule; }
+  RD char* slot_at(u32 slot) { return slots + slot * (u32)(slice * K::RowBytes + K::LeadBytes); }
+
+  // Row number i of this cluster.
+  RD u32 row_at(u32 i) {
+    barrier_wait<(Cluster > 1)>(sh.queued + i % kQueue, i / kQueue & 1);
+    return sh.queue[i % kQueue];
+  }
+  RD Ix begin_of(const At& t) { return part * (Ix)rank - K::skew(a, t); }
+  RD Ix end_of(Ix begin) { return begin + part < columns ? begin + part : columns; }
+  static RD int count_of(Ix e, Ix end) { return K::Full || end - e >= K::V ? (int)K::V : (int)(end - e); }
+
+  // --- producer ---------------------------------------------------------------------------------------------------------------
+  RD void produce() {
+    u32* counters = K::counters(a);
+    u32 next = rank == 0 ? atomicAdd(counters, 1u) : 0;
+    const u64 again = K::Kept ? policy : K::policy_of_last(a);
+    for (u32 i = 0;; ++i) {
+      // A row is taken as late as possible: when there is room for its first slice, or none but two are under way.
+      if constexpr (K::Copies) barrier_wait<false>(sh.empty + early.slot, early.parity ^ 1);
+      else if (i >= 2) wait_merged((i - 1) * K::Folds - 1);
+      if constexpr (Cluster > 1) barrier_arrive(sh.queued + i % kQueue, 4u);
+      if (rank == 0) {
+        const u32 row = next < (u64)rows ? next : kDone;
+        if constexpr (Cluster > 1) {
+          for (u32 c = 0; c < Cluster; ++c) send(sh.queue + i % kQueue, row, sh.queued + i % kQueue, c);
+        } else {
+          sh.queue[i % kQueue] = row;
+          barrier_arrive(sh.queued + i % kQueue);
+        }
+        if (row != kDone) next = atomicAdd(counters, 1u);
+      }
+      const u32 row = row_at(i);
+      if (row == kDone) break;
+      if constexpr (K::Copies) {
+        At t{};
+        K::row_at(a, (Ix)row, t);
+        const Ix begin = begin_of(t), end = end_of(begin);
+        for (int sweep = 0; sweep <= (K::Kept ? 0 : Last); ++sweep)
+          for (int s = 0; s < Slices; ++s) {
+            if (sweep + s) barrier_wait<false>(sh.empty + early.slot, early.parity ^ 1);
+            const Ix from = begin + s * slice, to = from + slice < end ? from + slice : end;
+            K::issue(a, t, from, to, slice, slot_at(early.slot), sh.full + early.slot, sweep == Last ? again : policy);
+            early.next();
+          }
+      }
     }
+    if (rank == 0 && atomicAdd(counters + 1, 1u) == gridDim.x / Cluster - 1) {
+      atomicExch(counters, 0u);
+      atomicExch(counters + 1, 0u);
+    }
+  }
+
+  // --- publisher and gatherer: state q = row * Folds + sweep ----------------------------------------------------------------------
+  RD void wait_merged(u32 q) { barrier_wait<false>(sh.merged + q % kResults, q / kResults & 1); }
+  template <int S> RD void publish(u32 q) {
+    typedef typename K::template Acc<S> Acc;
+    const u32 r = q % kResults;
+    barrier_wait<false>(sh.folded + r, q / kResults & 1);
+    Acc acc;
+    if constexpr ((kWarps & (kWarps - 1)) == 0) {
+      acc.get((const Acc*)sh.states[r] + lane % kWarps);
+      butterfly<kWarps>(acc);
+    } else {
+      acc.zero();
+      if (lane < kWarps) acc.get((const Acc*)sh.states[r] + lane);
+      butterfly<32>(acc);
+    }
+    if constexpr (Cluster > 1) {
+      if (lane == 0) acc.put((Acc*)sh.outbox);
+      __syncwarp();
+      u64* to = (u64*)((Acc*)sh.inbox[r] + rank);
+      if (lane < Cluster)
+        for (u32 w = 0; w < sizeof(Acc) / 8; ++w) send(to + w, sh.outbox[w], sh.arrived + r, lane);
+    } else if (lane == 0) {
+      acc.put((Acc*)sh.result[r]);
+      barrier_arrive(sh.merged + r);
+    }
+    __syncwarp();
+    if constexpr (S + 1 < K::Folds) publish<S + 1>(q + 1);
+  }
+  template <int S> RD void gather(u32 q) {
+    typedef typename K::template Acc<S> Acc;
+    const u32 r = q % kResults;
+    if (lane == 0) barrier_arrive(sh.arrived + r, (u32)(Cluster * sizeof(Acc)));
+    barrier_wait<true>(sh.arrived + r, q / kResults & 1);
+    Acc acc;
+    acc.get((const Acc*)sh.inbox[r] + lane % Cluster);
+    butterfly<Cluster>(acc);
+    __syncwarp();
+    if (lane == 0) {
+      acc.put((Acc*)sh.result[r]);
+      barrier_arrive(sh.merged + r);
+    }
+    if constexpr (S + 1 < K::Folds) gather<S + 1>(q + 1);
+  }
+
+  // --- compute ------------------------------------------------------------------------------------------------------------------
+  // Sweep S over the block's part of a row: its slices from `turn` on. The last sweep that reads a slot gives it back.
+  template <int S, class Each> RD void sweep(At& t, const Row& row, Turn<Slots>& turn, Each each) {
+    const Ix begin = begin_of(t), end = end_of(begin);
+#pragma unroll 1
+    for (int s = 0; s < Slices; ++s) {
+      const Ix from = begin + s * slice, to = from + slice < end ? from + slice : end;
+      typename K::template Raw<S> raw[Steps];
+      if constexpr (K::Copies && (S == 0 || !K::Kept)) barrier_wait<false>(sh.full + turn.slot, turn.parity);
+      const char* slot = slot_at(turn.slot);
+#pragma unroll
+      for (int j = 0; j < Steps; ++j) {
+        const Ix at = (Ix)(j * Threads + threadIdx.x) * K::V, e = from + at;
+        if (e < to) {
+          K::element_at(a, e, t);
+          if constexpr (K::Copies) K::load(Int<S>(), a, t, count_of(e, columns), slot, slice, at, row, raw[j]);
+          else K::load(Int<S>(), a, t, count_of(e, columns), policy, row, raw[j]);
+        }
+      }
+      if constexpr (K::Copies) {
+        if constexpr (S == Last || !K::Kept) {
+          __syncwarp();
+          if (lane == 0) barrier_arrive(sh.empty + turn.slot);
+        }
+        turn.next();
+      }
+#pragma unroll
+      for (int j = 0; j < Steps; ++j) {
+        const Ix e = from + (Ix)(j * Threads + threadIdx.x) * K::V;
+        if (e < to) {
+          K::element_at(a, e, t);
+          each(t, count_of(e, columns), raw[j]);
+        }
+      }
+    }
+  }
+  template <int S> RD void fold(At& t, const Row& row, u32 q, Turn<Slots>& turn) {
+    typedef typename K::template Acc<S> Acc;
+    Acc acc;
+    acc.zero();
+    sweep<S>(t, row, turn, [&](const At& at, int n, const typename K::template Raw<S>& raw) { K::fold(Int<S>(), a, at, n, raw, row, acc); });
+    butterfly<32>(acc);
+    const u32 r = q % kResults;
+    if constexpr (!K::Copies) __syncwarp();  // with slots, giving them back orders what the lanes read before
+    if (lane == 0) {
+      acc.put((Acc*)sh.states[r] + threadIdx.x / 32);
+      barrier_arrive(sh.folded + r);
+    }
+  }
+  // After fold S: its result, the sweeps that follow it, and the stores.
+  template <int S> RD void finish(At& t, Row& row, u32 q, Turn<Slots> turn) {
+    typedef typename K::template Acc<S> Acc;
+    wait_merged(q);
+    Acc acc;
+    acc.get((const Acc*)sh.result[q % kResults]);
+    K::finish(Int<S>(), a, t, K::V, acc, row);
+    if constexpr (S + 1 < K::Folds) {
+      Turn<Slots> now = turn;
+      fold<S + 1>(t, row, q + 1, K::Kept ? now : early);
+      finish<S + 1>(t, row, q + 1, turn);
+    } else if constexpr (K::Stores) {
+      sweep<K::Folds>(t, row, K::Kept ? turn : early,
+                      [&](const At& at, int n, const typename K::template Raw<K::Folds>& raw) { K::store(a, at, n, raw, row); });
+    }
+  }
+  RD void start(u32 number, At& t, Row& row) {
+    K::row_at(a, (Ix)number, t);
+    K::row(a, t, K::V, row);
+  }
+  RD void compute() {
+    u32 folded = 0, stored = 0;
+    bool done = false;
+    for (;;) {
+      while (!done && folded <= stored + kAhead) {
+        const u32 number = row_at(folded);
+        if (number == kDone) {
+          done = true;
+        } else {
+          At t{};
+          Row row;
+          start(number, t, row);
+          fold<0>(t, row, folded++ * K::Folds, early);
+        }
+      }
+      if (stored == folded) break;
+      At t{};
+      Row row;
+      start(sh.queue[stored % kQueue], t, row);
+      finish<0>(t, row, stored * K::Folds, late);
+      if (rank == 0 && threadIdx.x == 0) K::row_store(a, t, 1, row);
+      if constexpr (K::Kept)
+        for (int s = 0; s < Slices; ++s) late.next();
+      ++stored;
+    }
+  }
+#undef RD
+};
+
+template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, int Ahead> D void ring(const typename K::Args& a) {
+  typedef Ring<K, Threads, Cluster, Steps, Slots, Slices, Ahead> R;
+  extern __shared__ __align__(128) char dynamic[];
+  __shared__ __align__(16) char shared[sizeof(typename R::Shared)];
+  typename R::Shared& sh = *(typename R::Shared*)shared;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < Slots; ++i) barrier_init(sh.full + i, 1), barrier_init(sh.empty + i, R::kWarps);
+    for (int i = 0; i < R::kResults; ++i) barrier_init(sh.folded + i, R::kWarps), barrier_init(sh.arrived + i, 1), barrier_init(sh.merged + i, 1);
+    for (int i = 0; i < R::kQueue; ++i) barrier_init(sh.queued + i, 1);
+    for (u64& word : sh.outbox) word = 0;  // holes of a state travel, too
+    barrier_init_fence();
   }
   if constexpr (Cluster > 1) cluster_sync();
   else __syncthreads();
-  Ix row_now = first, row_next = row_now + 1;
-  int turn = 0;
-  typename K::At t{};
-  if (threadIdx.x == 0 && row_now < rows) K::issue(a, t, row_now, begin, end, part, dynamic, full, policy);
-  for (u32 i = 0; row_now < rows; ++i) {
-    const u32 b = i & 1;
-    if (threadIdx.x == 0 && row_next < rows) K::issue(a, t, row_next, begin, end, part, dynamic + (b ^ 1) * (part * K::RowBytes), full + (b ^ 1), policy);
-    if (leader) {
-      // Everybody sees it behind the barrier of the first merge; the slot is used again two rows later.
-      const u32 r = atomicAdd(K::counters(a), 1u);
-      if constexpr (Cluster > 1) {
-        for (int c = 0; c < Cluster; ++c) *(u32*)cluster_map(ahead + b, c) = r;
-      } else {
-        ahead[b] = r;
-      }
-    }
-    const char* buffer = dynamic + b * (part * K::RowBytes);
-    typename K::Row row;
-    K::row_at(a, row_now, t);
-    K::row(a, t, K::V, row);
-    barrier_wait(full + b, i >> 1 & 1);
-    Ring<0, K, Threads, Cluster>::sweep(a, t, buffer, part, begin, end, row, scratch, meet, turn);
-    if constexpr (K::Stores) {
-#pragma unroll 2
-      for (Ix e = begin + (Ix)threadIdx.x * K::V; e < end; e += (Ix)Threads * K::V) {
-        typename K::template Raw<K::Folds> raw;
-        K::element_at(a, e, t);
-        K::load(Int<K::Folds>(), a, t, K::V, buffer, part, e - begin, row, raw);
-        K::store(a, t, K::V, raw, row);
-      }
-    }
-    if (leader) K::row_store(a, t, 1, row);
-    row_now = row_next;
-    row_next = *(volatile u32*)(ahead + b);
-    __syncthreads();  // the buffer has been read
+  R ring(a, sh, dynamic);
+  const u32 warp = threadIdx.x / 32;
+  if (warp == R::kWarps) {
+    if (ring.lane == 0) ring.produce();
+  } else if (warp == R::kWarps + 1) {
+    for (u32 i = 0; ring.row_at(i) != R::kDone; ++i) ring.template publish<0>(i * K::Folds);
+  } else if (warp == R::kWarps + 2) {
+    if constexpr (Cluster > 1)
+      for (u32 i = 0; ring.row_at(i) != R::kDone; ++i) ring.template gather<0>(i * K::Folds);
+  } else {
+    ring.compute();
   }
-  if (leader && atomicAdd(K::counters(a) + 1, 1u) == gridDim.x / Cluster - 1) {
-    atomicExch(K::counters(a), 0u);
-    atomicExch(K::counters(a) + 1, 0u);
-  }
-  if constexpr (Cluster > 1) cluster_sync();  // a peer may still read from here
+  // The last thing that a peer sends here is that there is no further row: every warp has read it.
 }

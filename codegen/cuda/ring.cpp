@@ -1,0 +1,150 @@
+#include "codegen/cuda/ring.h"
+
+#include <algorithm>
+
+namespace fusec::cuda {
+namespace {
+
+constexpr int64_t KiB = 1024;
+constexpr int64_t kMostSlots = 24;        // the row queue of ring.cuh holds the rows of as many
+constexpr int64_t kStatesAndBarriers = 12 * KiB;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+bool streams(const View& view, Val v) {
+  const Inst& inst = view.kernel.values[v];
+  return inst.kind == Kind::load && inst.varies == AxisSet((1u << view.kernel.axes.size()) - 1);
+}
+
+int64_t size_of(const View& view, Val access) { return int64_t(bytes(view.kernel.operands[view.kernel.values[access].operand].type)); }
+
+/// Loads that the ring copies: all that vary with everything. Empty: there is none, or one has no runs that bulk copies could take.
+std::vector<Val> ring_loads(const View& view, const Facts& facts) {
+  const int64_t run = facts.extents[view.vector_axis];
+  std::vector<Val> out;
+  for (Val v : view.accesses) {
+    if (!streams(view, v)) continue;
+    const Inst& inst = view.kernel.values[v];
+    const bool extra = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; });
+    if (extra || inst.map.guard != kNoVal || !walks(inst, view.vector_axis)) return {};
+    if (run != facts.columns && run * size_of(view, v) % 16) return {};
+    out.push_back(v);
+  }
+  return out;
+}
+
+/// May bulk copies take these loads of this call? Where slices begin and end between 16-byte pieces, neighbours come along: then rows
+/// must follow each other without gaps.
+bool copies(const View& view, const Schedule& s, const Facts& facts, const std::vector<Val>& loads) {
+  bool exact = s.edges == Edges::full, dense = facts.extents[s.vector_axis] == facts.columns;
+  for (Val v : loads) {
+    const size_t n = view.access_of[v];
+    const Facts::Access& f = facts.access[n];
+    exact &= s.access[n].bytes == 16 && f.step[s.vector_axis] == 1;
+    dense &= f.step[s.vector_axis] == 1;
+    int64_t row = facts.columns;
+    const std::vector<unsigned> kept = view.space(false);
+    for (size_t k = kept.size(); k-- > 0; row *= facts.extents[kept[k]])
+      dense &= facts.extents[kept[k]] == 1 || f.step[kept[k]] == row;
+  }
+  return exact || dense;
+}
+
+/// The same for calls that differ in alignment: with the space for pieces at both ends of a slice.
+int64_t slots_that_fit(const RingShape& shape, size_t loads, const Device& device, int64_t min_blocks) {
+  const int64_t room = device.shared_per_block / std::max<int64_t>(1, min_blocks) - kStatesAndBarriers;
+  return std::min(kMostSlots, room / (shape.slice * shape.row_bytes + 16 * int64_t(loads)));
+}
+
+}  // namespace
+
+bool ring_windowed(const View& view, const Schedule& s) {
+  if (s.edges == Edges::window) return true;
+  return std::any_of(s.cut.begin(), s.cut.end(), [&](Val v) { return s.access[view.access_of[v]].bytes < 16; });
+}
+
+RingShape ring_shape(const Kernel& kernel, const Schedule& s, int64_t columns) {
+  const View view(kernel, s.vector_axis);
+  const int64_t V = std::max<int>(1, s.lane[s.vector_axis]);
+  RingShape out;
+  out.granule = V;
+  int64_t loads = 0;
+  for (Val v : view.accesses) {
+    if (!streams(view, v)) continue;
+    out.granule = std::max(out.granule, 16 / size_of(view, v));
+    out.row_bytes += size_of(view, v), ++loads;
+  }
+  auto whole = [&](int64_t n, int64_t by) { return ceil_div(ceil_div(n, by), out.granule) * out.granule; };
+  out.part = whole(columns + (s.edges == Edges::window ? V - 1 : 0), std::max<int>(1, s.cluster));
+  out.slice = whole(out.part, std::max<int>(1, s.slices));
+  out.slot_bytes = out.slice * out.row_bytes + (ring_windowed(view, s) ? 16 * loads : 0);
+  return out;
+}
+
+std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& device, Schedule& s) {
+  const View view(kernel, s.vector_axis);
+  if (!device.bulk_copies) return "skeleton=ring: the device has no bulk copies";
+  if (!kernel.has_reductions() || !(kernel.reduced_axes() >> s.vector_axis & 1)) return "skeleton=ring: the vector axis must be reduced";
+  if (s.edges != Edges::full && s.edges != Edges::window) return "skeleton=ring: edges=full or window is expected";
+  if (view.folds() > 4) return "skeleton=ring: at most 4 folding sweeps are expected";
+  if (facts.rows >= int64_t{1} << 31) return "skeleton=ring: 2^31 rows and more are not counted";
+  const std::vector<Val> loads = ring_loads(view, facts);
+  if (loads.empty()) return "skeleton=ring: a load has no runs for bulk copies";
+  if (s.threads > 928) return "threads=" + std::to_string(s.threads) + ": at most 928 besides the ring's helpers";
+  if (!s.slices) return "slices: 1 to 255 are expected";
+  s.skeleton = Template::ring;
+  s.cut = loads;
+  const RingShape shape = ring_shape(kernel, s, facts.columns);
+  const int64_t fit = slots_that_fit(shape, loads.size(), device, s.min_blocks);
+  if (!s.slots || s.slots > fit) s.slots = uint8_t(std::max<int64_t>(fit, 0));
+  if (!s.slots) return "slices: a slot of " + std::to_string(shape.slot_bytes) + " bytes does not fit into shared memory";
+  if (s.keep != Keep::reload) s.keep = s.slots >= s.slices ? Keep::shared : Keep::reload;
+  if (s.keep == Keep::reload || view.folds() > 1 || s.slots < 2 * s.slices) s.ahead = 0;
+  s.ahead = std::min<uint8_t>(s.ahead, 1);
+  s.lanes_per_row = s.threads;
+  s.steps = uint16_t(std::min<int64_t>(ceil_div(shape.slice, int64_t(s.threads) * std::max<int>(1, s.lane[s.vector_axis])), 1024));
+  if (s.steps > 32) return "threads=" + std::to_string(s.threads) + ": slices of so many vectors a lane do not fit into registers";
+  s.rows_in_flight = 1;
+  s.block[s.vector_axis] = 0;
+  s.dynamic_rows = true;
+  for (Access& a : s.access) a.early = 0;
+  if (!copies(view, s, facts, loads)) s.keep = Keep::reload, s.slots = s.ahead = 0, s.cut.clear();
+  return "";
+}
+
+// Measured (docs/cuda.md): the smallest cluster that leaves a block 64 KiB of a row, in slices of 32 KiB, so that the next row is folded
+// while this one waits for its peers; rows of odd length rather larger parts of more slices, one row at a time. Where a row does not fit
+// beside the copies under way it is copied again for each sweep, in slices of 16 KiB.
+std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, const Device& device, const Schedule& start) {
+  Schedule s = start;
+  const View view(kernel, s.vector_axis);
+  const int64_t V = std::max<int>(1, s.lane[s.vector_axis]), row_bytes = ring_shape(kernel, s, facts.columns).row_bytes;
+  const int64_t wanted = (s.edges == Edges::window ? 104 : 68) * KiB;
+  int64_t cluster = 1;
+  while (cluster < device.max_cluster && facts.columns * row_bytes > cluster * wanted) cluster *= 2;
+  s.cluster = uint16_t(cluster);
+  int64_t words = 1;  // a lane step of all that a sweep may load
+  for (Val v : view.accesses)
+    if (kernel.values[v].kind == Kind::load && view.level(v) == Level::element) words += ceil_div(size_of(view, v) * (view.wide(v) ? V : 1), 4);
+  const int64_t most_steps = std::clamp<int64_t>(41 / words, 1, 4);
+  s.slices = 1;
+  const int64_t part = ring_shape(kernel, s, facts.columns).part;
+  for (int64_t slice_bytes : {32 * KiB, 16 * KiB}) {
+    const int64_t slices = std::max(ceil_div(part * row_bytes, slice_bytes), ceil_div(part, 512 * most_steps * V));
+    if (slices > 255) return std::nullopt;
+    s.slices = uint8_t(slices);
+    const RingShape shape = ring_shape(kernel, s, facts.columns);
+    const int64_t slots = slots_that_fit(shape, ring_loads(view, facts).size(), device, 1);
+    if (slots < slices && slice_bytes > 16 * KiB) continue;
+    const int64_t vectors = ceil_div(shape.slice, V), steps = ceil_div(vectors, 512);
+    s.threads = uint16_t(std::max<int64_t>(128, ceil_div(ceil_div(vectors, steps), 32) * 32));
+    s.keep = slots >= slices ? Keep::shared : Keep::reload;
+    s.ahead = slots >= 2 * slices + 2;
+    s.min_blocks = 1;
+    s.slots = 0;
+    if (fit_ring(kernel, facts, device, s).empty()) return s;
+  }
+  return std::nullopt;
+}
+
+}  // namespace fusec::cuda
