@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "fusec/fusec.h"
 #include "lib/ir/convert.h"
 #include "test/ir/formula_reference.h"
 #include "test/ir/formula_table.h"
@@ -139,6 +140,46 @@ TEST(FormulaNarrow, monotone_ops_never_step_back) {
     }
   }
 }
+
+/// All ops of every value on a device: the reference's bits, but for those of a NaN. An absent device skips.
+void expect_same_bits(const std::string& device) {
+  for (const Storage& s : kStorages) {
+    const Values first = values(Op::exp, s.type);
+    GraphBuilder b("g");
+    const Value x = b.input("x", {s.type, {first.x.extents[0]}});
+    std::vector<Value> results;
+    for (Op op : kOpsWithNarrowForms) {
+      Attrs a;
+      if (info(op).attributes.find("alpha") != std::string_view::npos) a.alpha = kAlpha;
+      results.push_back(b.add(op, {x}, a));
+    }
+    const Result<Graph> graph = std::move(b).finish(results);
+    ASSERT_TRUE(graph);
+    CompileOptions options;
+    options.device = device, options.cache = false;
+    const Result<Program> program = compile(*graph, options);
+    if (!program && program.error().kind == Error::environment) GTEST_SKIP() << program.error().message;
+    ASSERT_TRUE(program) << program.error().text();
+    const auto wanted = evaluate(*graph, std::span(&first.x, 1));
+    ASSERT_TRUE(wanted);
+    std::vector<Tensor> got = *wanted;
+    Tensor input = first.x;
+    std::vector<Buffer> outputs;
+    for (Tensor& t : got) t.data.assign(t.data.size(), std::byte{0x5a}), outputs.push_back({t.data.data(), t.extents});
+    const Buffer in{input.data.data(), input.extents};
+    const Status done = program->run(std::span(&in, 1), outputs);
+    ASSERT_TRUE(done) << done.error().text();
+    for (size_t k = 0; k < got.size(); ++k)
+      for (int64_t i = 0; i < input.elements(); ++i) {
+        const double g = element(got[k], i), w = element((*wanted)[k], i);
+        ASSERT_TRUE(g == w ? std::signbit(g) == std::signbit(w) : std::isnan(g) && std::isnan(w))
+            << device << " " << name(s.type) << " " << name(kOpsWithNarrowForms[k]) << " of " << element(input, i) << ": " << g << ", not " << w;
+      }
+  }
+}
+
+TEST(FormulaNarrow, the_cpu_gives_the_bits_of_the_reference) { expect_same_bits("cpu"); }
+TEST(FormulaNarrow, cuda_text_on_the_host_gives_the_bits_of_the_reference) { expect_same_bits("simt"); }
 
 TEST(FormulaNarrow, ops_without_a_form_take_that_of_f32) {
   for (DType type : {DType::bf16, DType::f16, DType::f8e4m3, DType::f8e5m2}) {
