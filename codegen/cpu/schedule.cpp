@@ -18,7 +18,6 @@ constexpr int64_t kCombMost = 8;  // longest axis that is combed apart: extent *
 constexpr int64_t kWorthAThread =
     65536;  // elements below which another thread does not pay (64K floats serial take as long as waking one)
 constexpr int64_t kPart = 32768;   // elements of one part of a split reduction
-constexpr int64_t kFewItems = 64;  // with fewer items than this a long reduction is split
 
 struct Weight {
   int cost = 0;        // arithmetic per element, in adds
@@ -53,6 +52,12 @@ bool turns(const Inst& inst, const Facts::Access& access, size_t vector_axis, si
   return access.step[axis] == 1 && access.step[vector_axis] != 1;
 }
 
+/// Extent of an axis; of the batch of a reduction, which differs from call to call, a large one: who adds what must not depend on it.
+int64_t long_when_unknown(const Kernel& kernel, const Facts& facts, size_t axis) {
+  if (kernel.has_reductions() && !kernel.axes[axis].reduced && !kernel.axes[axis].extent.is_constant()) return 1 << 20;
+  return std::max<int64_t>(1, facts.extents[axis]);
+}
+
 /// Nanoseconds for one vector of lanes along `axis`, roughly: what is contiguous moves at 40 GB/s, what is not is
 /// gathered.
 double cost_along(const Kernel& kernel, const Facts& facts, size_t axis, int width) {
@@ -66,7 +71,7 @@ double cost_along(const Kernel& kernel, const Facts& facts, size_t axis, int wid
     else if (contiguous(kernel, inst, access, axis)) total += size * width / 40;
     else total += (inst.kind == Kind::store ? 0.8 : 0.6) * width;
   }
-  const int64_t extent = std::max<int64_t>(1, facts.extents[axis]);
+  const int64_t extent = long_when_unknown(kernel, facts, axis);
   const double lanes = static_cast<double>((extent + width - 1) / width * width) / static_cast<double>(extent);
   total = (total + 0.5) * lanes;
   // Reduced: lanes are merged once a row. Kept: a short axis pays the way from item to item.
@@ -78,21 +83,12 @@ size_t field_count(const Reduction& r) {
   return r.fold == Fold::welford ? 3 : r.fold == Fold::online || r.op == Op::argmax || r.op == Op::argmin ? 2 : 1;
 }
 
-int64_t product(const Kernel& kernel, const Facts& facts, size_t without, bool reduced) {
-  int64_t out = 1;
-  for (size_t k = 0; k < kernel.axes.size(); ++k)
-    if (k != without && kernel.axes[k].reduced == reduced) out *= std::max<int64_t>(1, facts.extents[k]);
-  return out;
-}
-
-/// Parts of the reduced space, when rows are few and long and nothing but row values comes out of the one sweep.
+/// Parts of the reduced space, when rows are long and nothing but row values comes out of the one sweep. Also when rows are many: a
+/// row's sum does not depend on how many come with it.
 void split(const Kernel& kernel, const Facts& facts, Schedule& s) {
   if (kernel.sweeps.size() != 1 || !kernel.sweeps[0].stores.empty() || kernel.reductions.empty()) return;
-  const bool rows = kernel.axes[s.vector_axis].reduced;
-  const int64_t lanes = rows ? 1 : s.block[s.vector_axis];
-  const int64_t chunks = rows ? 1 : (facts.extents[s.vector_axis] + lanes - 1) / lanes;
-  const int64_t items = product(kernel, facts, rows ? ~size_t{0} : s.vector_axis, false) * std::max<int64_t>(1, chunks);
-  if (items >= kFewItems || facts.columns * lanes < 4 * kPart) return;
+  const int64_t lanes = kernel.axes[s.vector_axis].reduced ? 1 : s.block[s.vector_axis];
+  if (facts.columns * lanes < 4 * kPart) return;
   size_t axis = 0;
   while (axis < kernel.axes.size() &&
          (!kernel.axes[axis].reduced || facts.extents[axis] <= 1 || s.lane[axis] == facts.extents[axis]))
@@ -247,7 +243,7 @@ uint16_t side_by_side(const Kernel& kernel, const Facts& facts, const Lanes& lan
     for (const Reduction& r : kernel.reductions)
       fields += field_count(r) * (bytes(r.accumulate) * static_cast<size_t>(lanes.width) + 63) / 64;
     auto side = static_cast<uint16_t>(std::bit_floor(std::max<size_t>(1, 16 / std::max<size_t>(1, fields))));
-    while (side > 1 && facts.extents[lanes.axis] <= int64_t{side} / 2 * lanes.width) side /= 2;
+    while (side > 1 && long_when_unknown(kernel, facts, lanes.axis) <= int64_t{side} / 2 * lanes.width) side /= 2;
     return side;
   }
   return kernel.has_reductions() && weight.cost <= 40 ? 4 : weight.cost <= 120 ? 2 : 1;

@@ -1,5 +1,5 @@
 // A row's result does not depend on how many rows come with it: all that decides who adds what is the same for every batch size, so a
-// new batch size compiles nothing either.
+// new batch size compiles nothing either. (What the CPU computes for batches of many sizes: test/runtime/batch_rows_test.cpp.)
 
 #include "test/codegen/cuda_kernels.h"
 

@@ -44,7 +44,7 @@ struct Order {
 const Order kOrders[] = {
     {"three_inputs", "graph @g(%a: f32[N], %b: f32[N], %c: f32[N]) -> f32[N] { %p = mul %a, %b\n %y = add %p, %c\n return %y }", {{"N", 1 << 26}}, 3},
     {"gelu_two_vectors", "graph @g(%x: bf16[N]) -> bf16[N] { %y = gelu %x\n return %y }", {{"N", 1 << 26}}, 2},
-    {"bytes_four_vectors", "graph @g(%x: u8[N]) -> f32[N] { %y = cast %x {to=f32}\n return %y }", {{"N", 1 << 26}}, 4},
+    {"bytes_two_vectors", "graph @g(%x: u8[N]) -> f32[N] { %y = cast %x {to=f32}\n return %y }", {{"N", 1 << 26}}, 2},
     {"softmax_row_in_registers", "graph @g(%x: bf16[N,C]) -> bf16[N,C] { %y = softmax %x {axes=[1]}\n return %y }", {{"N", 32768}, {"C", 1024}}, 4},
     {"row_sum", "graph @g(%x: f32[N,C]) -> f32[N] { %y = sum %x {axes=[1]}\n return %y }", {{"N", 65536}, {"C", 2048}}, 4},
     {"column_sum", "graph @g(%x: f32[N,C]) -> f32[C] { %y = sum %x {axes=[0]}\n return %y }", {{"N", 65536}, {"C", 2048}}, 8},
