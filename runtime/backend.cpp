@@ -36,6 +36,9 @@ Result<std::vector<double>> Backend::time(int count, const std::function<Status(
   return out;
 }
 
+Result<std::shared_ptr<const Recorded>> Backend::record(const std::function<Status(void*)>&) const { return std::shared_ptr<const Recorded>(); }
+Status Backend::replay(const Recorded&, void*) const { return internal_error("device " + name() + " records nothing"); }
+
 Result<std::function<Status()>> Backend::empty_launch(size_t) const { return environment_error("device " + name() + ": a call is no launch"); }
 
 Result<std::shared_ptr<const Backend>> backend(const std::string& device) {

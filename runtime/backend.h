@@ -26,6 +26,11 @@ struct Memory {
   virtual ~Memory() = default;
 };
 
+/// Launches that were recorded, to be repeated as one.
+struct Recorded {
+  virtual ~Recorded() = default;
+};
+
 /// Bytes that a kernel may touch: `begin` up to, not including, `begin + bytes`. Only simt looks at them.
 struct Region {
   const void* begin;
@@ -53,6 +58,10 @@ class Backend : public Scheduler {
   /// Starts one launch: on a stream, or now. `args` is read before it returns.
   virtual Status start(const Loaded& code, const Launch& launch, std::span<const std::byte> args, std::span<const Region> regions,
                        void* stream) const = 0;
+
+  /// Records what `enqueue` starts on the stream that it is given, without running it. Null: this device repeats the starts instead.
+  virtual Result<std::shared_ptr<const Recorded>> record(const std::function<Status(void* stream)>& enqueue) const;
+  virtual Status replay(const Recorded& recorded, void* stream) const;
 
   /// At least `bytes`, aligned to 256, zeroed.
   virtual Result<std::unique_ptr<Memory>> allocate(size_t bytes) const = 0;

@@ -9,6 +9,9 @@
 struct fusec_program {
   fusec::Program program;
 };
+struct fusec_call {
+  fusec::Prepared prepared;
+};
 
 namespace {
 
@@ -80,6 +83,23 @@ fusec_status fusec_workspace_bytes(const fusec_program* program, const fusec_buf
   *bytes = *needed;
   return FUSEC_OK;
 }
+
+fusec_status fusec_prepare(const fusec_program* program, const fusec_buffer* inputs, size_t input_count, const fusec_buffer* outputs,
+                           size_t output_count, fusec_call** call) {
+  *call = nullptr;
+  const Buffers& b = buffers(inputs, input_count, outputs, output_count);
+  fusec::Result<fusec::Prepared> made = program->program.prepare(b.inputs, b.outputs);
+  if (!made) return fail(made.error());
+  *call = new (std::nothrow) fusec_call{std::move(*made)};
+  return *call ? FUSEC_OK : fail(fusec::environment_error("out of memory"));
+}
+
+fusec_status fusec_replay(const fusec_call* call, void* stream) {
+  fusec::Status done = call->prepared.replay(stream);
+  return done ? FUSEC_OK : fail(done.error());
+}
+
+void fusec_release_call(fusec_call* call) { delete call; }
 
 void fusec_release(fusec_program* program) { delete program; }
 

@@ -377,6 +377,13 @@ Status Program::Impl::run(std::span<const Buffer> inputs, std::span<const Buffer
   return done;
 }
 
+Status Program::Impl::start_at(const PackedCall& call, std::span<const uintptr_t> pointers, void* stream) {
+  ++calls_;
+  Leased<Scratch> leased;
+  (*leased).pointers.assign(pointers.begin(), pointers.end());
+  return start(call, *leased, stream);
+}
+
 Status Program::Impl::run_reference(std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
   Result<CallShape> shape = describe(inputs, outputs);
   if (!shape) return shape.error();
@@ -410,6 +417,7 @@ Result<size_t> Program::Impl::workspace_bytes(std::span<const Buffer> inputs, st
 }
 
 Result<std::shared_ptr<const PackedCall>> Program::Impl::packed_call(std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+  if (Status good = check_count(inputs, outputs); !good) return good.error();
   if (!backend_) return input_error("the reference evaluator starts no kernels");
   Scratch scratch;
   Result<std::shared_ptr<CallKind>> seen = kind(scratch, inputs, outputs, nullptr);

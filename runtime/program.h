@@ -22,6 +22,8 @@ class Program::Impl {
   /// What such a call starts, for explain and bench.
   Result<std::shared_ptr<const PackedCall>> packed_call(std::span<const Buffer> inputs, std::span<const Buffer> outputs);
   Stats stats() const;
+  /// Starts a packed call. `pointers`: inputs, outputs, arena, counters, zero.
+  Status start_at(const PackedCall& call, std::span<const uintptr_t> pointers, void* stream);
 
   const ProgramPlan& plan() const { return plan_; }
   const Backend* backend() const { return backend_.get(); }  // null: the reference evaluator

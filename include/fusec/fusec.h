@@ -57,6 +57,21 @@ struct RunOptions {
   size_t workspace_bytes = 0;   // null = leased from the program
 };
 
+/// A call whose buffers are final, made once and repeated: on a GPU it is one CUDA graph, whose launch costs the host the same however
+/// many kernels it has. Cheap to copy. It keeps the program alive; its buffers are the caller's to keep.
+class Prepared {
+ public:
+  /// The call again, with what its buffers hold then. On a GPU it only enqueues on the stream. Replays of one Prepared follow each other
+  /// in stream order: the caller orders those on different streams, since they share a workspace.
+  Status replay(void* stream = nullptr) const;
+
+  class Call;
+  explicit Prepared(std::shared_ptr<const Call> call) : call_(std::move(call)) {}
+
+ private:
+  std::shared_ptr<const Call> call_;
+};
+
 /// A compiled graph: cheap to copy, usable from any number of threads at a time.
 class Program {
  public:
@@ -68,6 +83,9 @@ class Program {
   Status run(std::initializer_list<Buffer> inputs, std::initializer_list<Buffer> outputs, const RunOptions& options = {}) const {
     return run(std::span(inputs.begin(), inputs.size()), std::span(outputs.begin(), outputs.size()), options);
   }
+
+  /// Makes such a call ready to be repeated: compiles and allocates what it needs, computes nothing.
+  Result<Prepared> prepare(std::span<const Buffer> inputs, std::span<const Buffer> outputs) const;
 
   /// Bytes of workspace that such a call needs.
   Result<size_t> workspace_bytes(std::span<const Buffer> inputs, std::span<const Buffer> outputs) const;

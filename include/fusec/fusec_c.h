@@ -41,6 +41,12 @@ FUSEC_EXPORT fusec_status fusec_run(const fusec_program* program, const fusec_bu
 /* Bytes of workspace that such a call needs. */
 FUSEC_EXPORT fusec_status fusec_workspace_bytes(const fusec_program* program, const fusec_buffer* inputs, size_t input_count,
                                                 const fusec_buffer* outputs, size_t output_count, size_t* bytes);
+/* A call whose buffers are final, made once and repeated (fusec.h: Prepared). *call is NULL on failure; it keeps the program alive. */
+typedef struct fusec_call fusec_call;
+FUSEC_EXPORT fusec_status fusec_prepare(const fusec_program* program, const fusec_buffer* inputs, size_t input_count, const fusec_buffer* outputs,
+                                        size_t output_count, fusec_call** call);
+FUSEC_EXPORT fusec_status fusec_replay(const fusec_call* call, void* stream);
+FUSEC_EXPORT void fusec_release_call(fusec_call* call);
 FUSEC_EXPORT void fusec_release(fusec_program* program);
 /* What the last failed call of this thread said; valid until the next failure. Never NULL. */
 FUSEC_EXPORT const char* fusec_error(void);

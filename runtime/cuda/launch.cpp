@@ -24,6 +24,15 @@ struct GpuMemory final : Memory {
   }
 };
 
+struct GpuGraph final : Recorded {
+  const Gpu* gpu;
+  CUgraphExec exec = nullptr;
+  ~GpuGraph() override {
+    Current current(*gpu);
+    if (current.status() && exec) gpu->driver->cuGraphExecDestroy_(exec);  // one that still runs is freed when it is done
+  }
+};
+
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(const Gpu& gpu)
@@ -62,9 +71,10 @@ class CudaBackend final : public Backend {
                        "before the capture");
   }
   bool captured(void* stream) const override {
+    if (!stream) return false;  // the legacy stream cannot be captured
     Current current(gpu_);
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    if (!stream || !current.status()) return false;  // the legacy stream cannot be captured
+    if (!current.status()) return false;
     gpu_.driver->cuStreamIsCapturing_(static_cast<CUstream>(stream), &status);
     return status != CU_STREAM_CAPTURE_STATUS_NONE;
   }
@@ -73,6 +83,12 @@ class CudaBackend final : public Backend {
     const GpuCode& code = static_cast<const GpuCode&>(loaded);
     Current current(gpu_);
     if (Status s = current.status(); !s) return s;
+    void* block = const_cast<std::byte*>(args.data());  // one parameter: the struct, by value
+    if (launch.cluster <= 1 && !code.artifact->schedule.dependent_launch) {
+      const CUresult result = gpu_.driver->cuLaunchKernel_(code.function.function, launch.grid[0], launch.grid[1], launch.grid[2], launch.block, 1, 1,
+                                                           launch.shared, static_cast<CUstream>(stream), &block, nullptr);
+      return result == CUDA_SUCCESS ? Status(Done{}) : check(*gpu_.driver, result, "cuLaunchKernel");
+    }
     CUlaunchAttribute attributes[2];
     CUlaunchConfig config{};
     config.gridDimX = launch.grid[0], config.gridDimY = launch.grid[1], config.gridDimZ = launch.grid[2];
@@ -90,8 +106,14 @@ class CudaBackend final : public Backend {
       a.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
       a.value.programmaticStreamSerializationAllowed = 1;
     }
-    void* block = const_cast<std::byte*>(args.data());  // one parameter: the struct, by value
     return check(*gpu_.driver, gpu_.driver->cuLaunchKernelEx_(&config, code.function.function, &block, nullptr), "cuLaunchKernelEx");
+  }
+
+  Result<std::shared_ptr<const Recorded>> record(const std::function<Status(void*)>& enqueue) const override;
+  Status replay(const Recorded& recorded, void* stream) const override {
+    Current current(gpu_);
+    if (Status s = current.status(); !s) return s;
+    return check(*gpu_.driver, gpu_.driver->cuGraphLaunch_(static_cast<const GpuGraph&>(recorded).exec, static_cast<CUstream>(stream)), "cuGraphLaunch");
   }
 
   Result<std::unique_ptr<Memory>> allocate(size_t bytes) const override {
@@ -170,6 +192,29 @@ class CudaBackend final : public Backend {
   mutable std::optional<cuda::Function> reader_;
   mutable std::unique_ptr<Memory> sink_;
 };
+
+Result<std::shared_ptr<const Recorded>> CudaBackend::record(const std::function<Status(void*)>& enqueue) const {
+  const cuda::Driver& d = *gpu_.driver;
+  Current current(gpu_);
+  if (Status s = current.status(); !s) return s.error();
+  CUstream stream = nullptr;
+  if (Status s = check(d, d.cuStreamCreate_(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate"); !s) return s.error();
+  const std::shared_ptr<void> owner(stream, [&d](void* s) { d.cuStreamDestroy_(static_cast<CUstream>(s)); });
+  // Only this thread's calls belong to it; those of others go on.
+  if (Status s = check(d, d.cuStreamBeginCapture_(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "cuStreamBeginCapture"); !s) return s.error();
+  const Status enqueued = enqueue(stream);
+  CUgraph graph = nullptr;
+  const Status ended = check(d, d.cuStreamEndCapture_(stream, &graph), "cuStreamEndCapture");
+  const std::shared_ptr<void> graph_owner(graph, [&d](void* g) {
+    if (g) d.cuGraphDestroy_(static_cast<CUgraph>(g));
+  });
+  if (!enqueued) return enqueued.error();
+  if (!ended) return ended.error();
+  auto out = std::make_shared<GpuGraph>();
+  out->gpu = &gpu_;
+  if (Status s = check(d, d.cuGraphInstantiateWithFlags_(&out->exec, graph, 0), "cuGraphInstantiateWithFlags"); !s) return s.error();
+  return std::shared_ptr<const Recorded>(std::move(out));
+}
 
 Result<std::vector<double>> CudaBackend::time(int count, const std::function<Status()>& before, const std::function<Status()>& call) const {
   const cuda::Driver& d = *gpu_.driver;

@@ -20,8 +20,17 @@ TEST(CApi, CompilesAndRuns) {
   size_t bytes = 7;
   EXPECT_EQ(fusec_workspace_bytes(program, &in, 1, &out, 1, &bytes), FUSEC_OK);
   EXPECT_EQ(bytes, 0u);
+  fusec_call* call = nullptr;
+  EXPECT_EQ(fusec_prepare(program, &in, 1, &out, 0, &call), FUSEC_INPUT);
+  EXPECT_EQ(call, nullptr);
+  ASSERT_EQ(fusec_prepare(program, &in, 1, &out, 1, &call), FUSEC_OK) << fusec_error();
   fusec_release(program);
   fusec_release(nullptr);
+  x[4] = 10;
+  EXPECT_EQ(fusec_replay(call, nullptr), FUSEC_OK) << fusec_error();
+  EXPECT_EQ(y[2], 20);
+  fusec_release_call(call);
+  fusec_release_call(nullptr);
 }
 
 TEST(CApi, FailuresSayWhy) {

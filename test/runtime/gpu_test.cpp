@@ -249,6 +249,26 @@ TEST_F(GpuTest, WarmCallsCostLittle) {
   EXPECT_LT(us, 50);
 }
 
+TEST_F(GpuTest, PreparedCallsAreGraphs) {
+  // Partial states with counters, and two kernels in a row.
+  const Program p = compiled("graph @g(%x: f32[1048576]) -> (f32[], f32[1048576]) {\n  %s = sum %x {axes=[0]}\n  %y = sub %x, %s\n  return %s, %y\n}\n");
+  const size_t n = 1048576;
+  auto x = upload(Floats(n, 0.25f)), s = upload(Floats(1)), y = upload(Floats(n));
+  const int64_t e[] = {int64_t(n)};
+  const std::vector<Buffer> in{{x->data, e}}, out{{s->data, {}}, {y->data, e}};
+  Result<Prepared> prepared = p.prepare(in, out);
+  ASSERT_TRUE(prepared) << prepared.error().text();
+  EXPECT_EQ(download(*s, 1)[0], 0) << "preparing computes nothing";
+  for (float value : {0.25f, 0.5f, -2.0f}) {
+    const Floats data(n, value);
+    GOOD(device->upload(x->data, data.data(), n * 4));
+    for (int i = 0; i < 3; ++i) GOOD(prepared->replay());
+    GOOD(device->wait(nullptr));
+    EXPECT_EQ(download(*s, 1)[0], value * float(n));
+    EXPECT_EQ(download(*y, n)[n - 1], value - value * float(n));
+  }
+}
+
 }  // namespace
 }  // namespace fusec
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "runtime/program.h"
@@ -332,6 +333,53 @@ TEST_F(ProgramTest, KnownSizesAreCompiledAhead) {
   expect_good(p.run({{x.data(), e}}, {{y.data(), e}}));
   expect_good(p.run({{x.data() + 1, e}}, {{y.data() + 1, e}}));
   EXPECT_EQ(p.stats().compilations, before) << "a misaligned pointer compiles nothing either";
+}
+
+TEST(Prepared, RepeatsACallWithWhatItsBuffersHoldThen) {
+  // Two kernels (sums over different axes), partial states, an output on an input's memory.
+  const char* text = "graph @g(%x: f32[300,4096]) -> (f32[300,4096], f32[4096]) {\n  %s = sum %x {axes=[0,1], keep=true}\n  %y = sub %x, %s\n"
+                     "  %c = sum %x {axes=[0]}\n  return %y, %c\n}\n";
+  for (const char* device : {"cpu", "reference"}) {
+    const Program program = compiled(text, {.device = device});
+    Floats x(300 * 4096, 1.0f), c(4096), y(x.size()), want(x.size()), sums(4096);
+    const Extents e{300, 4096}, f{4096};
+    std::optional<Prepared> prepared;
+    {
+      const Extents gone = e;  // the call keeps shapes of its own
+      const std::vector<Buffer> in{{x.data(), gone}}, out{{y.data(), gone}, {c.data(), {}}};
+      Result<Prepared> made = program.prepare(in, out);
+      ASSERT_TRUE(made) << made.error().text();
+      prepared.emplace(std::move(*made));
+    }
+    EXPECT_EQ(c[0], 0) << "preparing computes nothing";
+    for (float value : {1.0f, 2.0f, 0.5f}) {
+      std::fill(x.begin(), x.end(), value);
+      expect_good(program.run({{x.data(), e}}, {{want.data(), e}, {sums.data(), f}}));
+      expect_good(prepared->replay());
+      EXPECT_EQ(y, want) << device;
+      EXPECT_EQ(c, sums) << device;
+    }
+  }
+}
+
+TEST(Prepared, OutlivesItsProgramAndRefusesWrongCalls) {
+  Floats x = iota(8), y(8);
+  const Extents e{8}, wrong{7, 1};
+  std::optional<Prepared> prepared;
+  {
+    const Program program = compiled("graph @g(%x: f32[N]) -> f32[N] { %y = mul %x, 2.0\n return %y }");
+    const std::vector<Buffer> in{{x.data(), e}}, out{{y.data(), e}}, bad{{x.data(), wrong}};
+    Result<Prepared> made = program.prepare(in, out);
+    ASSERT_TRUE(made) << made.error().text();
+    prepared.emplace(std::move(*made));
+    EXPECT_FALSE(program.prepare(bad, out));
+    EXPECT_FALSE(program.prepare(in, {}));
+  }
+  expect_good(prepared->replay());
+  EXPECT_EQ(y[7], 14);
+  const uint64_t before = allocations;
+  for (int i = 0; i < 10; ++i) (void)prepared->replay();
+  EXPECT_EQ(allocations, before) << "a replay allocates nothing";
 }
 
 }  // namespace

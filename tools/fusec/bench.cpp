@@ -191,8 +191,8 @@ int run(const Options& o) {
 const char kFooter[] = R"(A rate is the bytes of all inputs and outputs, each once, over the median time. It is compared with the rate at which the same
 device copies a large block in the same run. --suite and --flush start every timed call from flushed caches (a memset, then a
 read, so that no dirty line is left), time it between two events on a GPU, poison the outputs first and check them against the
-reference evaluator; "of same" compares small ones with a copy of their own size, "host / bare" is what a warm call costs the
-host beside a bare launch of an empty kernel, "compile ms" what NVRTC took when the kernels were compiled.
+reference evaluator; "of same" compares small ones with a copy of their own size, "host / bare / replay" is what a warm call
+costs the host beside a bare launch of an empty kernel and a replay of the prepared call, "compile ms" what NVRTC took when the kernels were compiled.
 
   fusec bench docs/examples/*.fus                        back to back, buffers rotating
   fusec bench --suite --device cuda --json suite.json    the workloads of tools/bench/workloads

@@ -18,7 +18,7 @@ std::string microseconds(double seconds) { return fixed(seconds * 1e6, seconds <
 std::string nvrtc(const Figures& f) { return f.compile_us() < 0 ? "–" : fixed(double(f.compile_us()) * 1e-3, 0); }
 
 std::string host(const Figures& f) {
-  return f.host > 0 ? fixed(f.host * 1e6, 2) + " / " + fixed(f.bare * 1e6, 2) : "–";
+  return f.host > 0 ? fixed(f.host * 1e6, 2) + " / " + fixed(f.bare * 1e6, 2) + " / " + fixed(f.replay * 1e6, 2) : "–";
 }
 
 /// The eleven figures of a row, as Markdown and the terminal show them.
@@ -41,7 +41,7 @@ struct Column {
   const char* name;
   size_t width;
 };
-const Column kColumns[] = {{"MB", 8}, {"µs", 9}, {"spread", 8}, {"GB/s", 7}, {"of copy", 9}, {"of same", 9}, {"kernels", 9}, {"regs", 6}, {"spills", 8}, {"compile ms", 12}, {"host / bare µs", 16}};
+const Column kColumns[] = {{"MB", 8}, {"µs", 9}, {"spread", 8}, {"GB/s", 7}, {"of copy", 9}, {"of same", 9}, {"kernels", 9}, {"regs", 6}, {"spills", 8}, {"compile ms", 12}, {"host / bare / replay µs", 24}};
 
 }  // namespace
 
@@ -137,7 +137,7 @@ nlohmann::json json(const BenchTable& table) {
     const Figures& f = row.figures;
     nlohmann::json one = {{"name", row.name}, {"bytes", f.bytes}, {"median_s", f.time.median}, {"best_s", f.time.best}, {"spread", f.time.spread},
                           {"runs", f.time.runs}, {"bytes_per_s", rate(row)}, {"of_copy", of_copy(table, row)}, {"fraction", fraction(table, row)},
-                          {"compile_and_first_call_s", f.compile}, {"host_s", f.host}, {"bare_launch_s", f.bare}};
+                          {"compile_and_first_call_s", f.compile}, {"host_s", f.host}, {"bare_launch_s", f.bare}, {"replay_s", f.replay}};
     if (row.same > 0) one["same_size_copy_bytes_per_s"] = row.same;
     if (f.checked) one["right"] = f.good, one["check"] = f.check;
     one["kernels"] = nlohmann::json::array();

@@ -284,6 +284,11 @@ Result<Figures> Measurer::measure(const Program& program, const Subject& subject
     Result<double> bare = host_time(device_, *empty);
     if (!bare) return bare.error();
     out.bare = *bare;
+    Result<Prepared> prepared = program.prepare(p.in, p.out);
+    if (!prepared) return prepared.error();
+    Result<double> replay = host_time(device_, [&] { return prepared->replay(); });
+    if (!replay) return replay.error();
+    out.replay = *replay;
   }
   return out;
 }

@@ -38,6 +38,7 @@ struct Figures {
   Spread time;
   double compile = 0;        // seconds of compile() and of the first call, which may come from the cache
   double host = 0, bare = 0; // seconds of the host in a warm call, and in a bare launch of an empty kernel with as many arguments
+  double replay = 0;         // … in a replay of the prepared call
   std::vector<KernelFigures> kernels;
   bool checked = false, good = true;
   std::string check;         // what was compared, and what was found
