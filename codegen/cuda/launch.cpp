@@ -82,7 +82,7 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
       const int64_t cluster = std::max<int>(1, s.cluster);
       out.cluster = uint32_t(cluster);
       out.shared = uint32_t(s.slots * ring_shape(kernel, s, facts.columns).slot_bytes);
-      blocks = std::min<int64_t>(std::max<int64_t>(1, device.resident_clusters(cluster)), facts.rows) * cluster;
+      blocks = std::min<int64_t>(std::max<int64_t>(1, device.resident_clusters(cluster) * std::max<int>(1, s.min_blocks)), facts.rows) * cluster;
       break;
     }
     case Template::scan: case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;

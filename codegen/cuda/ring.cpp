@@ -107,6 +107,7 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   s.rows_in_flight = 1;
   s.block[s.vector_axis] = 0;
   s.dynamic_rows = true;
+  s.finish = Finish::none;
   for (Access& a : s.access) a.early = 0;
   if (!copies(view, s, facts, loads)) s.keep = Keep::reload, s.slots = s.ahead = 0, s.cut.clear();
   return "";
