@@ -42,6 +42,7 @@ Status Flush::operator()() const {
 namespace {
 
 Result<double> median(const Backend& device, const Flush& flush, int runs, const std::function<Status()>& call) {
+  const std::shared_ptr<void> current = device.enter();  // a bare launch asks for nothing itself
   for (int i = 0; i < 3; ++i)
     if (Status s = call(); !s) return s.error();
   Result<std::vector<double>> times = device.time(runs, [&] { return flush(); }, call);
