@@ -277,6 +277,8 @@ Result<std::function<Status()>> CudaBackend::empty_launch(size_t argument_bytes)
   Result<cuda::Function> made = plain(cuda::plain_empty(argument_bytes));
   if (!made) return made.error();
   return std::function<Status()>([this, function = std::move(*made), args = std::vector<std::byte>(argument_bytes + 8)]() mutable -> Status {
+    Current current(gpu_);
+    if (Status s = current.status(); !s) return s;
     void* block = args.data();
     const CUresult result = gpu_.driver->cuLaunchKernel_(function.function, 1, 1, 1, 32, 1, 1, 0, nullptr, &block, nullptr);
     return result == CUDA_SUCCESS ? Status(Done{}) : check(*gpu_.driver, result, "cuLaunchKernel");
