@@ -48,6 +48,9 @@ class Backend : public Scheduler {
   /// with, which may differ from the one asked for (after spills); launch() wants that one.
   virtual Result<std::shared_ptr<const Loaded>> load(const Kernel& kernel, const Schedule& schedule, Cache& cache) const = 0;
 
+  /// What the kernel becomes, for people: endings (".cu", ".ll") and texts. None where the device has no such form, or no compiler.
+  virtual std::vector<std::pair<std::string, std::string>> texts(const Kernel& kernel, const Schedule& schedule) const = 0;
+
   /// May code be loaded and memory be allocated now? A stream that is being captured forbids it.
   virtual Status may_prepare(void* stream) const = 0;
   /// Is the stream being captured? Then a workspace of ours belongs to the captured graph from now on.

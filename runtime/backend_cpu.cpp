@@ -48,6 +48,13 @@ class CpuBackend final : public Backend {
     return std::shared_ptr<const Loaded>(std::move(loaded));
   }
 
+  std::vector<std::pair<std::string, std::string>> texts(const Kernel& kernel, const Schedule& schedule) const override {
+    std::vector<std::pair<std::string, std::string>> out;
+    if (Result<std::string> text = cpu::llvm_ir(kernel, schedule, cpu::host())) out.emplace_back(".ll", std::move(*text));
+    if (Result<std::string> text = cpu::assembly(kernel, schedule, cpu::host())) out.emplace_back(".s", std::move(*text));
+    return out;
+  }
+
   Status may_prepare(void*) const override { return Done{}; }
   bool captured(void*) const override { return false; }
 

@@ -10,6 +10,7 @@
 #include "lib/kernel/kernel.h"
 #include "runtime/arena.h"
 #include "runtime/arguments.h"
+#include "runtime/inspect.h"
 #include "runtime/strided.h"
 
 namespace fusec {
@@ -232,6 +233,12 @@ class Packing {
     return nullptr;
   }
 
+  /// "g0", and "g0-2", "g0-3" for what else kernel 0 became: other schedules, other layouts.
+  std::string dump_name(size_t number) {
+    const int before = p_.steps[number].dumped++;
+    return "g" + std::to_string(number) + (before ? "-" + std::to_string(before + 1) : "");
+  }
+
   /// Compiles or fetches what is missing: for this call with every pointer aligned, and with none aligned beyond its elements. A call in
   /// between takes the code of its own schedule where there is any, else the latter's, which fits all: pointers never compile anything.
   Status load() {
@@ -242,12 +249,13 @@ class Packing {
       std::shared_ptr<const Loaded> loaded;
     };
     std::vector<Job> jobs;
-    auto want = [&](StepKernels::Variant& variant, const Schedule& schedule) {
+    auto want = [&](size_t number, StepKernels::Variant& variant, const Schedule& schedule) {
       std::string key = bytes(schedule);
       if (code(variant, key)) return;
       for (const Job& job : jobs)
         if (job.variant == &variant && job.key == key) return;
       jobs.push_back({&variant, schedule, std::move(key), nullptr});
+      if (number != Chooser::kNoStep && p_.trace.dumps()) dump_kernel(p_.trace, dump_name(number), *variant.kernel, schedule, p_.backend);
     };
     for (Draft& draft : drafts_) {
       if (draft.empty || code(*draft.variant, bytes(draft.schedule))) continue;
@@ -258,8 +266,8 @@ class Packing {
       // What was set by hand may need alignment; then calls without it go by the model.
       Result<Choice> least = p_.chooser.choose(draft.number, kernel, misaligned, p_.backend);
       if (!least) least = p_.chooser.choose(Chooser::kNoStep, kernel, misaligned, p_.backend);
-      want(*draft.variant, best->schedule);
-      want(*draft.variant, least->schedule);
+      want(draft.number, *draft.variant, best->schedule);
+      want(draft.number, *draft.variant, least->schedule);
       if (draft.schedule != best->schedule) draft.schedule = least->schedule;
     }
     Status done = in_parallel(jobs.size(), [&](size_t i) -> Status {

@@ -67,6 +67,7 @@ class StepKernels {
   };
   const PlanStep* step = nullptr;
   std::vector<std::unique_ptr<Variant>> variants;
+  int dumped = 0;  // kernels that were written as files
 };
 
 /// Everything of a program that packing uses and fills. One packing at a time.
@@ -80,6 +81,7 @@ struct Packer {
   std::vector<StepKernels>& alias_copies;   // one an output: moves it from a temporary into place
   std::vector<PlanStep>& alias_steps;       // what those copy; made when first needed
   const std::vector<std::unique_ptr<Memory>>& constants;
+  Trace& trace;                             // where kernels are dumped
 };
 
 /// Errors   of building, choosing, compiling and loading kernels; input: extents that no memory holds.

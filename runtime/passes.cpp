@@ -5,9 +5,9 @@
 
 namespace fusec {
 
-Result<Graph> optimise(const Graph& graph, Numerics numerics, const std::vector<std::string>& disabled_rules) {
-  Trace trace;
-  PassOptions options;
+Result<Graph> optimise(const Graph& graph, Numerics numerics, const std::vector<std::string>& disabled_rules, const Switches& switches,
+                       Trace& trace) {
+  PassOptions options = switches.pass;
   options.numerics = numerics;
   options.disable.insert(disabled_rules.begin(), disabled_rules.end());
   Result<Graph> simple = run_pipeline(graph, options, trace);

@@ -99,8 +99,13 @@ PlanStep copy_step(const Type& type, uint32_t from, uint32_t to) {
 }
 
 Result<ProgramPlan> make_plan(const Graph& graph, const CompileOptions& options) {
+  Trace trace;
+  return make_plan(graph, options, {}, trace);
+}
+
+Result<ProgramPlan> make_plan(const Graph& graph, const CompileOptions& options, const Switches& switches, Trace& trace) {
   if (Status good = verify(graph); !good) return good.error().note("while verifying graph @" + graph.name());
-  Result<Graph> simple = optimise(graph, options.numerics, options.disabled_rules);
+  Result<Graph> simple = optimise(graph, options.numerics, options.disabled_rules, switches, trace);
   if (!simple) return simple.error().note("while compiling graph @" + graph.name());
   Result<GroupPlan> groups = fuse(*simple, {.numerics = options.numerics, .merge = options.fuse});
   if (!groups) return groups.error().note("while fusing graph @" + graph.name());

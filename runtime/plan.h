@@ -4,6 +4,7 @@
 #include "fusec/fusec.h"
 #include "lib/fusion/fuse.h"
 #include "lib/kernel/kernel.h"
+#include "lib/passes/switches.h"
 
 namespace fusec {
 
@@ -36,6 +37,8 @@ struct ProgramPlan {
 
 /// Errors   those of the passes and of the planner; input errors name the node.
 Result<ProgramPlan> make_plan(const Graph& graph, const CompileOptions& options);
+/// The same, with its passes as the switches say; graphs and counters go to the trace.
+Result<ProgramPlan> make_plan(const Graph& graph, const CompileOptions& options, const Switches& switches, Trace& trace);
 
 /// A step that copies a value of this type between two buffers.
 PlanStep copy_step(const Type& type, uint32_t from, uint32_t to);

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <cstring>
 
 #include "lib/support/hash.h"
+#include "runtime/inspect.h"
 #include "runtime/log.h"
 #include "runtime/strided.h"
 
@@ -85,8 +87,8 @@ size_t Program::Impl::Hash::operator()(const std::vector<int64_t>& key) const no
   return hash_bytes(key.data(), key.size() * sizeof(int64_t));
 }
 
-Program::Impl::Impl(ProgramPlan plan, std::shared_ptr<const Backend> backend, const CompileOptions& options)
-    : plan_(std::move(plan)), backend_(std::move(backend)), options_(options), device_(backend_ ? backend_->name() : "reference") {
+Program::Impl::Impl(ProgramPlan plan, std::shared_ptr<const Backend> backend, const CompileOptions& options, std::unique_ptr<Trace> trace)
+    : trace_(std::move(trace)), plan_(std::move(plan)), backend_(std::move(backend)), options_(options), device_(backend_ ? backend_->name() : "reference") {
   if (!options.cache || !backend_) own_cache_ = std::make_unique<Cache>(CacheOptions{.path = ""});
   cache_ = own_cache_ ? own_cache_.get() : &Cache::shared();
   steps_.resize(plan_.steps.size());
@@ -145,7 +147,7 @@ Status Program::Impl::prepare() {
 
 Result<PackedCall> Program::Impl::pack_now(const CallShape& shape) {
   std::lock_guard lock(packing_);
-  return pack({plan_, *backend_, *cache_, options_.numerics, chooser_, steps_, alias_copies_, alias_steps_, constants_}, shape);
+  return pack({plan_, *backend_, *cache_, options_.numerics, chooser_, steps_, alias_copies_, alias_steps_, constants_, *trace_}, shape);
 }
 
 Status Program::Impl::check_count(std::span<const Buffer> inputs, std::span<const Buffer> outputs) const {
@@ -472,6 +474,10 @@ const std::string& Program::device() const { return impl_->device(); }
 
 Result<Program> compile(const Graph& graph, const CompileOptions& options) {
   try {
+    Result<Switches> switches = program_switches(options.switches);
+    if (!switches) return switches.error();
+    auto trace = std::make_unique<Trace>(switches->dump_dir);
+    trace->sink = [](std::string_view text) { std::fputs((std::string(text) + (text.ends_with('\n') ? "" : "\n")).c_str(), stderr); };
     std::shared_ptr<const Backend> device;
     ProgramPlan plan;
     if (options.device == "reference") {
@@ -481,12 +487,15 @@ Result<Program> compile(const Graph& graph, const CompileOptions& options) {
       Result<std::shared_ptr<const Backend>> found = backend(options.device);
       if (!found) return found.error();
       device = std::move(*found);
-      Result<ProgramPlan> made = make_plan(graph, options);
+      Result<ProgramPlan> made = make_plan(graph, options, *switches, *trace);
       if (!made) return made.error();
       plan = std::move(*made);
     }
-    auto impl = std::make_shared<Program::Impl>(std::move(plan), std::move(device), options);
+    if (const std::string text = report(*switches, *trace); !text.empty()) trace->say(text);
+    const Trace& traced = *trace;
+    auto impl = std::make_shared<Program::Impl>(std::move(plan), std::move(device), options, std::move(trace));
     if (Status ready = impl->prepare(); !ready) return ready.error();
+    if (Status dumped = traced.dumped(); !dumped) return dumped.error();
     return Program(std::move(impl));
   } catch (const std::bad_alloc&) {
     return environment_error("out of memory");

@@ -12,7 +12,7 @@ namespace fusec {
 
 class Program::Impl {
  public:
-  Impl(ProgramPlan plan, std::shared_ptr<const Backend> backend, const CompileOptions& options);
+  Impl(ProgramPlan plan, std::shared_ptr<const Backend> backend, const CompileOptions& options, std::unique_ptr<Trace> trace);
 
   /// Uploads constants and, where every size is known, compiles.
   Status prepare();
@@ -55,6 +55,7 @@ class Program::Impl {
   Result<PackedCall> pack_now(const CallShape& shape);
   Status start(const PackedCall& call, Scratch& scratch, void* stream) const;
 
+  std::unique_ptr<Trace> trace_;       // where kernels are dumped
   ProgramPlan plan_;
   std::shared_ptr<const Backend> backend_;
   CompileOptions options_;

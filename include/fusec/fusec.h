@@ -41,6 +41,7 @@ struct CompileOptions {
   bool fuse = true;                        // false: one kernel an operation
   std::vector<std::string> schedule;       // for experiments: fields of the kernels' schedules set by hand, "threads=512" or, for
                                            // one of them, "g1:keep=reload" (codegen/schedule.h). Results may round differently
+  std::string switches;                    // for looking inside: "--dump-dir=DIR --print-changed" …, after those of FUSEC_OPTIONS
 };
 
 /// Memory of a call, owned by the caller and on the program's device. The spans are views: they and what they show must live until

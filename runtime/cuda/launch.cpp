@@ -65,6 +65,13 @@ class CudaBackend final : public Backend {
     return std::shared_ptr<const Loaded>(std::move(loaded));
   }
 
+  std::vector<std::pair<std::string, std::string>> texts(const Kernel& kernel, const Schedule& schedule) const override {
+    const Code code = cuda::emit(kernel, schedule);
+    std::vector<std::pair<std::string, std::string>> out{{".cu", code.text}};
+    if (Result<std::string> text = cuda::ptx(code, gpu_.properties.sm)) out.emplace_back(".ptx", std::move(*text));
+    return out;
+  }
+
   Status may_prepare(void* stream) const override {
     if (!captured(stream)) return Done{};
     return input_error("the stream is being captured, and this call needs code or memory that is not there yet: make the same call once "

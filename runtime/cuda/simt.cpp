@@ -103,6 +103,10 @@ class SimtBackend final : public Backend {
     return std::shared_ptr<const Loaded>(std::move(loaded));
   }
 
+  std::vector<std::pair<std::string, std::string>> texts(const Kernel& kernel, const Schedule& schedule) const override {
+    return {{".cu", cuda::emit(kernel, schedule).text}};
+  }
+
   Status may_prepare(void*) const override { return Done{}; }
   bool captured(void*) const override { return false; }
   bool wants_regions() const override { return true; }

@@ -181,12 +181,46 @@ TEST_F(Cli, ReduceFindsTheCulprit) {
 TEST_F(Cli, NumbersHaveRanges) {
   write("f.fus", kGraph);
   for (const char* bad : {"fuzz --nodes 0", "fuzz --nodes -3", "fuzz --count -1", "fuzz --time nan", "fuzz --time inf", "fuzz --time -1", "fuzz --seed -1",
-                          "run f.fus --dim N=2 --seed -1", "opt f.fus --stop-after-rule -1", "reduce f.fus --timeout 0 -- false"}) {
+                          "run f.fus --dim N=2 --seed -1", "opt f.fus --stop-after-rule -1", "reduce f.fus --timeout 0 -- false",
+                          // CLI11 alone would take the nearest number that fits.
+                          "run f.fus --dim N=2 --seed 18446744073709551616", "run f.fus --dim N=2 --seed zz", "run f.fus --dim N=2 --seed 1.5",
+                          "fuzz --count 9223372036854775808", "fuzz --seed 99999999999999999999", "opt f.fus --stop-after-rule 9223372036854775808",
+                          "opt f.fus --stop-after-rule zz", "run f.fus --dim N=9223372036854775808"}) {
     const Ran r = run(bad);
     EXPECT_EQ(r.status, 2) << bad << "\n" << r.err;
     EXPECT_TRUE(r.err.starts_with("error: ")) << r.err;
   }
   EXPECT_EQ(run("fuzz --nodes 1 --count 3 --time 1.5 --device reference").status, 0) << read(dir / "err");
+}
+
+TEST_F(Cli, ASeedThatIsNoNumberIsNamedWithItsRange) {
+  write("f.fus", kGraph);
+  EXPECT_EQ(run("run f.fus --dim N=2 --seed zz").err.substr(0, 70), "error: --seed: 'zz' is no whole number from 0 to 18446744073709551615\n");
+  EXPECT_EQ(run("run f.fus --dim N=2 --device reference --seed 18446744073709551615").status, 0) << read(dir / "err");
+}
+
+TEST_F(Cli, SwitchesLookInside) {
+#if !FUSEC_HAS_CPU
+  GTEST_SKIP() << "wants the CPU back end";
+#endif
+  write("f.fus", kGraph);
+  const std::string once = "run f.fus -q --dim N=2 --device cpu";
+  EXPECT_EQ(run(once + " --dump-dir 'a \"b'").status, 0) << read(dir / "err");
+  EXPECT_EQ(run(once, "FUSEC_OPTIONS='--dump-dir=c --time-passes --stats --print-after=simplify --disable=views'").status, 0) << read(dir / "err");
+  const std::string said = read(dir / "err");
+  for (const char* part : {"simplify: ", " µs\n", "nodes decompose: ", "graph @"}) EXPECT_NE(said.find(part), std::string::npos) << part << "\n" << said;
+  EXPECT_EQ(said.find("\nviews: "), std::string::npos) << "it ran: " << said;
+  for (const char* file : {"a \"b/00-input.fus", "a \"b/g0.plan", "a \"b/g0.ll", "a \"b/g0.s", "c/00-input.fus", "c/g0.plan", "c/g0.ll"})
+    EXPECT_TRUE(fs::exists(dir / file)) << file;
+  EXPECT_NE(read(dir / "c/g0.plan").find("schedule cpu_"), std::string::npos);
+  EXPECT_NE(read(dir / "c/g0.ll").find("define"), std::string::npos);
+  EXPECT_EQ(run("opt c/00-input.fus").status, 0) << "a dump is an input";
+  EXPECT_EQ(run(once, "FUSEC_OPTIONS=--dump-dir=/proc/nothing").status, 3) << read(dir / "err");
+  EXPECT_EQ(run(once, "FUSEC_OPTIONS=--zz").status, 3);
+  EXPECT_NE(read(dir / "err").find("FUSEC_OPTIONS: '--zz' is no switch: --print-after, "), std::string::npos) << read(dir / "err");
+  EXPECT_EQ(run(once, "FUSEC_OPTIONS=--dump-dir").status, 3);
+  EXPECT_NE(read(dir / "err").find("--dump-dir needs a value: --dump-dir=DIR"), std::string::npos) << read(dir / "err");
+  EXPECT_EQ(run("opt f.fus --dump-dir --print-changed").status, 2);
 }
 
 TEST_F(Cli, ListsTakeOneValueEachTime) {

@@ -44,6 +44,13 @@ std::string not_seconds(const std::string& text) {
   return good ? "" : "'" + text + "' is no number of seconds: a finite one, not negative, is expected";
 }
 
+std::string not_whole(const std::string& text, uint64_t most) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool good = error == std::errc() && end == text.data() + text.size() && number <= most;
+  return good ? "" : "'" + text + "' is no whole number from 0 to " + std::to_string(most);
+}
+
 std::string one_line(std::string_view text) {
   std::string out;
   for (char c : text) out += c == '\n' ? "\\n" : c == '\r' ? "\\r" : std::string(1, c);

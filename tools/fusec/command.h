@@ -2,6 +2,7 @@
 // What every subcommand is made of: a function that declares its options on a CLI11 app and returns what to do once they are parsed.
 // main.cpp holds the table. Results go to stdout, messages to stderr.
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ Status write_output(const std::string& path, std::string_view bytes);
 CLI::Option* add_list(CLI::App& app, const std::string& names, std::vector<std::string>& values, const std::string& help);
 /// "" or what is wrong with a number of seconds: it is finite and not negative.
 std::string not_seconds(const std::string& text);
+
+/// "" or what is wrong with a whole number from 0 to `most`: CLI11 would read the nearest number that fits.
+std::string not_whole(const std::string& text, uint64_t most);
 
 /// Line ends as \n and \r, so that a comment of one line stays one.
 std::string one_line(std::string_view text);

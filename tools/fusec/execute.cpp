@@ -105,7 +105,7 @@ Status available(const std::string& device) {
 
 Result<std::vector<Tensor>> execute(const ExecuteOptions& options, const Graph& graph, std::span<const Tensor> inputs, Timing* timing) {
   const double start = now();
-  Result<Program> program = compile(graph, {.device = resolve(options.device), .numerics = options.numerics, .schedule = options.schedule});
+  Result<Program> program = compile(graph, {.device = resolve(options.device), .numerics = options.numerics, .schedule = options.schedule, .switches = options.switches});
   if (!program) return program.error();
   std::vector<std::vector<int64_t>> extents;
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -18,6 +18,7 @@ struct ExecuteOptions {
   std::string device = "reference";  // auto | cpu | cuda[:N] | simt | reference
   Numerics numerics = Numerics::strict;
   std::vector<std::string> schedule;  // fields of schedules set by hand
+  std::string switches;              // as CompileOptions::switches
 };
 
 struct Timing {

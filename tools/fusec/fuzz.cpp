@@ -114,8 +114,9 @@ int run_fuzz(const FuzzOptions& options) {
 
 Action add_fuzz(CLI::App& app) {
   auto options = std::make_shared<FuzzOptions>();
-  app.add_option("--seed", options->seed, "first seed; graph k has seed + k")->check(CLI::NonNegativeNumber);
-  app.add_option("--count", options->count, "graphs")->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", options->seed, "first seed; graph k has seed + k")
+      ->check([](const std::string& text) { return not_whole(text, UINT64_MAX); });
+  app.add_option("--count", options->count, "graphs")->check([](const std::string& text) { return not_whole(text, INT64_MAX); });
   app.add_option("--time", options->seconds, "stop after so many seconds")->check(not_seconds);
   app.add_option("--device", options->device, "cpu, cuda[:N] or simt");
   app.add_option("--nodes", options->nodes, "about how many nodes a graph has")->check(CLI::Range(1, 1000000));

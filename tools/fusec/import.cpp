@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "lib/import/onnx.h"
+#include "lib/import/onnx_external.h"
+#include "lib/import/onnx_model.h"
 #include "lib/import/onnx_tensor.h"
 #include "tools/fusec/command.h"
 #include "tools/fusec/execute.h"
@@ -21,6 +23,16 @@ Result<Model> import_model(const std::string& path, const Tensors& given, const 
   for (size_t i = 0; i < imported->defaults.size(); ++i)
     if (imported->defaults[i]) model.defaults[model.graph.inputs()[i].name] = *imported->defaults[i];
   return model;
+}
+
+Result<std::vector<std::string>> model_inputs(const std::string& path) {
+  Result<std::string> bytes = onnx::read_file(path);
+  if (!bytes) return bytes.error();
+  Result<onnx::ModelMessage> model = onnx::read_model(*bytes);
+  if (!model) return model.error();
+  std::vector<std::string> out;
+  for (const onnx::ValueInfo& input : model->inputs) out.emplace_back(input.name);
+  return out;
 }
 
 Result<Tensors> parse_tensor_proto(const std::string& path) {

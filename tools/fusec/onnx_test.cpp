@@ -84,8 +84,14 @@ void run_onnx_test(const std::string& folder, const std::vector<std::string>& de
       unsupported(inputs ? wanted.error() : inputs.error());  // an element type that we have not
       continue;
     }
+    // Data files stand for inputs by their number; some carry other names than the model's.
+    Result<std::vector<std::string>> names = model_inputs(folder + "/model.onnx");
+    if (!names) {
+      unsupported(names.error());
+      continue;
+    }
     Tensors given;
-    for (auto& [name, tensor] : *inputs) given[name] = std::move(tensor);
+    for (size_t k = 0; k < inputs->size() && k < names->size(); ++k) given[(*names)[k]] = std::move((*inputs)[k].second);
     Result<Model> model = import_model(folder + "/model.onnx", given);
     if (!model) {
       unsupported(model.error());

@@ -13,6 +13,7 @@
 #include "tools/fusec/kernels.h"
 #include "tools/fusec/import.h"
 #include "tools/fusec/progress.h"
+#include "tools/fusec/switch_options.h"
 #include "tools/fusec/tensor_file.h"
 
 namespace fusec::cli {
@@ -22,6 +23,7 @@ struct Options {
   std::string file, graph;
   ExecuteOptions execute{.device = "auto"};
   std::vector<std::string> inputs, outputs, dims;
+  SwitchOptions switches;
   uint64_t seed = 0;
   bool check = false, time = false, quiet = false;
 };
@@ -99,7 +101,8 @@ std::string preview(const Tensor& tensor) {
   return out + "...]";
 }
 
-int run(const Options& options) {
+int run(Options& options) {
+  options.execute.switches = options.switches.words();
   Tensors given;
   Result<Graph> graph = load(options, given);
   if (!graph) return fail(graph.error());
@@ -140,9 +143,10 @@ Action add_run(CLI::App& app) {
   add_list(app, "-o,--output", options->outputs, "NAME=FILE, or FILE for all: .npy, .npz, .safetensors");
   add_list(app, "--dim", options->dims, "N=1024: size of a named dim");
   add_numerics_option(app, options->execute.numerics);
+  add_switches(app, options->switches);
   add_schedule_option(app, options->execute.schedule);
   app.add_option("--seed", options->seed, "of inputs that are not given: floats about normal, integers within 8 (unsigned: up to 16)")
-      ->check(CLI::NonNegativeNumber)
+      ->check([](const std::string& text) { return not_whole(text, UINT64_MAX); })
       ->capture_default_str();
   app.add_flag("--check", options->check, "compare with the reference evaluator; exit 1 when they differ");
   app.add_flag("--time", options->time, "median time of a warm call");
