@@ -408,8 +408,8 @@ std::string Body::compute(Val v) {
   if (inst.op == Op::bitcast) return bitcast(from, inst.type, args[0]);
   if (info(inst.op).form == Form::formula) {
     const DType type = compute_type(inst.type);
-    if (inst.op == Op::exp && type == DType::f32 && (inst.relax & kFewerTerms)) {
-      out = "exp_few(" + args[0] + ")";
+    if (inst.op == Op::exp && type == DType::f32 && (inst.relax & (kFewerTerms | kNear))) {
+      out = (inst.relax & kFewerTerms ? "exp_few(" : "exp_near(") + args[0] + ")";
       return w_.rounds(v) ? round(inst.type, out) : out;
     }
     w_.use_formula(inst.op, inst.type);

@@ -38,14 +38,16 @@ std::string zero_of(const Reduction& r) { return with_type(reducer(r.op).zero, c
 /// May the exp of an online state have fewer terms (cells.cuh)? A composite grants it. The sum is then one of 2^(x L - m L), with
 /// m L rounded and x L not: an fma and one instruction an element. All states of a row round alike, and result_text takes out what
 /// the rounding of m L did.
-bool few_terms(const Kernel& kernel, const Reduction& r) {
+bool grants(const Kernel& kernel, const Reduction& r, Relax what) {
   for (Val v : r.results)
-    if (compute_type(r.accumulate) == DType::f32 && (kernel.values[v].relax & kFewerTerms)) return true;
+    if (compute_type(r.accumulate) == DType::f32 && (kernel.values[v].relax & what)) return true;
   return false;
 }
+bool few_terms(const Kernel& kernel, const Reduction& r) { return grants(kernel, r, kFewerTerms); }
 /// e^(x - m) of an online state, for an element x; and the factor from one maximum to another.
 std::string exp_of(Writer& w, const Reduction& r, const std::string& x, const std::string& m) {
   if (few_terms(w.kernel(), r)) return "exp2_few(fmaf(" + x + ", kLog2e, -(" + m + " * kLog2e)))";
+  if (grants(w.kernel(), r, kNear)) return "exp_near(" + x + " - " + m + ")";
   const DType type = compute_type(r.accumulate);
   w.use_formula(Op::exp, type);
   return formula_name(Op::exp, type) + "(" + x + " - " + m + ")";

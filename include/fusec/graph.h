@@ -36,7 +36,7 @@ struct Tensor {
 };
 
 /// Liberties of a composite's interior (docs/numerics.md); nodes written by a user have none.
-enum Relax : uint8_t { kContract = 1, kReciprocal = 2, kOnline = 4, kFewerTerms = 8 };
+enum Relax : uint8_t { kContract = 1, kReciprocal = 2, kOnline = 4, kFewerTerms = 8, kNear = 16 };
 
 /// Everything about a node but its operands. Which fields an op reads is in its card; the others stay at their defaults.
 /// The builder normalises them: axes are non-negative, ascending, without duplicates.

@@ -54,6 +54,8 @@ struct Writer {
   Value sub(Value x, Value y) { return node(Op::sub, {x, y}, kContract); }
   Value mul(Value x, Value y) { return node(Op::mul, {x, y}, kContract); }
   Value transcendental(Op o, Value x) { return node(o, {x}, is_narrow_float(result.dtype) ? kFewerTerms : 0); }
+  /// An exp that only the logarithm of a sum sees: what it needs is a small error of the sum, so fewer terms, whatever the result's type.
+  Value exponential(Value x) { return node(Op::exp, {x}, compute == DType::f32 ? kFewerTerms : 0); }
   Value scalar(double number) { return b.scalar(compute, number); }
 
   Value reduce(Op o, Value x, const std::vector<int64_t>& axes, bool keep, uint8_t relax = 0) {
@@ -113,7 +115,7 @@ Value var(Writer& w) { return w.moments(w.args[0], w.attrs.axes, w.attrs.ddof, w
 Value softmax(Writer& w) {
   const Value x = w.args[0];
   const Value max = w.reduce(Op::reduce_max, x, w.attrs.axes, true);
-  const Value e = w.transcendental(Op::exp, w.node(Op::sub, {x, max}));
+  const Value e = w.node(Op::exp, {w.node(Op::sub, {x, max})}, w.compute != DType::f32 ? 0 : is_narrow_float(w.result.dtype) ? kFewerTerms : kNear);
   return w.node(Op::div, {e, w.reduce(Op::sum, e, w.attrs.axes, true, kOnline)}, kReciprocal);
 }
 
@@ -121,17 +123,16 @@ Value log_softmax(Writer& w) {
   const Value x = w.args[0];
   const Value max = w.reduce(Op::reduce_max, x, w.attrs.axes, true);
   const Value shifted = w.node(Op::sub, {x, max});
-  const Value sum = w.reduce(Op::sum, w.transcendental(Op::exp, shifted), w.attrs.axes, true, kOnline);
+  const Value sum = w.reduce(Op::sum, w.exponential(shifted), w.attrs.axes, true, kOnline);
   return w.node(Op::sub, {shifted, w.transcendental(Op::log, sum)});
 }
 
 // An infinite max is the answer itself: inf - inf would make it NaN. The guard stands behind the sum, so that the pair of
-// reductions stays max and sum of exp(x - max). A NaN makes the max NaN, which is not infinite. The sum's logarithm is added to the
-// max, so the exponentials need no more than a small error of the sum: fewer terms, whatever the type.
+// reductions stays max and sum of exp(x - max). A NaN makes the max NaN, which is not infinite.
 Value logsumexp(Writer& w) {
   const Value x = w.args[0];
   const Value max = w.reduce(Op::reduce_max, x, w.attrs.axes, true);
-  const Value e = w.node(Op::exp, {w.node(Op::sub, {x, max})}, w.compute == DType::f32 ? kFewerTerms : 0);
+  const Value e = w.exponential(w.node(Op::sub, {x, max}));
   const Value sum = w.reduce(Op::sum, e, w.attrs.axes, true, kOnline);
   const Value log = w.node(Op::add, {max, w.transcendental(Op::log, sum)});
   return w.reshape(w.node(Op::select, {w.node(Op::is_inf, {max}), max, log}), w.result.shape);

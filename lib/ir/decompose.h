@@ -14,7 +14,8 @@ namespace fusec {
 ///          card takes them) and the result is rounded once at the end. Interior nodes carry relax flags, and only those do:
 ///          kContract on multiplications and additions, kReciprocal on the division of elements by a row value, kOnline on
 ///          the second reduction of a pair that one sweep can carry (max with sum of exp, sum with sum of squares),
-///          kFewerTerms on transcendentals whose result ends in f16, bf16 or f8, and on the exp of logsumexp in f32.
+///          kFewerTerms on transcendentals whose result ends in f16, bf16 or f8 and on exp whose sum goes into a logarithm,
+///          kNear (within 3 ulp) on the exp of softmax in f32.
 /// NaN      a row of all -inf gives NaN in softmax and log_softmax, -inf in logsumexp; +inf gives NaN, NaN and inf; a NaN in a
 ///          row makes all of it NaN. Nothing reduced: mean NaN, var NaN, logsumexp -inf, norms 0. Divisors of 0 follow IEEE 754.
 Value decompose(GraphBuilder& b, Op op, std::span<const Value> args, const Attrs& attrs);

@@ -205,7 +205,7 @@ Result<uint8_t> Parser::relax() {
     uint8_t flag = 0;
     for (const RelaxName& r : kRelaxNames)
       if (r.name == word) flag = r.flag;
-    if (!flag) return cursor_.error_at(at, "relax knows contract, reciprocal, online and fewer_terms");
+    if (!flag) return cursor_.error_at(at, "relax knows contract, reciprocal, online, fewer_terms and near");
     flags |= flag;
   } while (cursor_.take(","));
   if (auto close = cursor_.expect("]", "after the liberties"); !close) return close.error();

@@ -28,6 +28,6 @@ struct RelaxName {
   Relax flag;
 };
 inline constexpr RelaxName kRelaxNames[] = {
-    {"contract", kContract}, {"reciprocal", kReciprocal}, {"online", kOnline}, {"fewer_terms", kFewerTerms}};
+    {"contract", kContract}, {"reciprocal", kReciprocal}, {"online", kOnline}, {"fewer_terms", kFewerTerms}, {"near", kNear}};
 
 }  // namespace fusec

@@ -82,7 +82,7 @@ void merge(Kernel& kernel, const Pair& pair) {
     first.results = {pair.mean};
   }
   Inst& result = kernel.values[second.results[0]];
-  if (pair.fold == Fold::online) result.relax |= kernel.values[second.inputs[0]].relax & kFewerTerms;  // the fold's own exp has it now
+  if (pair.fold == Fold::online) result.relax |= kernel.values[second.inputs[0]].relax & (kFewerTerms | kNear);  // the fold's own exp has it now
   result.reduction = pair.first;
   result.index = 1;
   first.results.push_back(second.results[0]);
