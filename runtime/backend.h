@@ -37,6 +37,15 @@ struct Region {
   size_t bytes;
 };
 
+/// What a device has cost this process so far, in seconds.
+struct Costs {
+  std::string compiler;     // "NVRTC", "LLVM"; "" where there is none
+  double context = 0;       // opening the driver and making the device's context
+  double opening = 0;       // the compiler's library; 0: it has not been opened
+  double compiling = 0;     // in the compiler, its opening included; compilations side by side count once
+  double loading = 0;       // compiled code
+};
+
 class Backend : public Scheduler {
  public:
   /// "cpu", "cuda:0" …
@@ -47,6 +56,8 @@ class Backend : public Scheduler {
   /// The kernel's code, from the cache or compiled, loaded. Thread-safe. Its artifact's schedule is the one that it was compiled
   /// with, which may differ from the one asked for (after spills); launch() wants that one.
   virtual Result<std::shared_ptr<const Loaded>> load(const Kernel& kernel, const Schedule& schedule, Cache& cache) const = 0;
+
+  virtual Costs costs() const { return {}; }
 
   /// What the kernel becomes, for people: endings (".cu", ".ll") and texts. None where the device has no such form, or no compiler.
   virtual std::vector<std::pair<std::string, std::string>> texts(const Kernel& kernel, const Schedule& schedule) const = 0;

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "codegen/cpu/cpu.h"
+#include "lib/support/stopwatch.h"
 #include "runtime/backend.h"
 #include "runtime/cpu/orc.h"
 #include "runtime/cpu/threads.h"
@@ -38,8 +39,12 @@ class CpuBackend final : public Backend {
 
   Result<std::shared_ptr<const Loaded>> load(const Kernel& kernel, const Schedule& schedule, Cache& cache) const override {
     const Digest key = cache_key({"cpu", print(kernel), bytes(schedule), identity_});
-    Result<Cache::Shared> artifact = cache.get(key, [&] { return cpu::compile(kernel, schedule, cpu::host()); });
+    Result<Cache::Shared> artifact = cache.get(key, [&] {
+      const Stopwatch::Running running(compiling_);
+      return cpu::compile(kernel, schedule, cpu::host());
+    });
     if (!artifact) return artifact.error();
+    const Stopwatch::Running running(loading_);
     Result<cpu::Code> code = cpu::load((*artifact)->bytes, (*artifact)->entry, (*artifact)->finish_entry);
     if (!code) return code.error();
     auto loaded = std::make_shared<CpuCode>();
@@ -47,6 +52,8 @@ class CpuBackend final : public Backend {
     loaded->code = std::move(*code);
     return std::shared_ptr<const Loaded>(std::move(loaded));
   }
+
+  Costs costs() const override { return {"LLVM", 0, 0, compiling_.seconds(), loading_.seconds()}; }
 
   std::vector<std::pair<std::string, std::string>> texts(const Kernel& kernel, const Schedule& schedule) const override {
     std::vector<std::pair<std::string, std::string>> out;
@@ -125,6 +132,7 @@ class CpuBackend final : public Backend {
  private:
   static constexpr int64_t kChunk = 1 << 20;  // bytes that a thread copies, fills or reads at a time
   std::string name_ = "cpu", identity_;
+  mutable Stopwatch compiling_, loading_;
 };
 
 }  // namespace

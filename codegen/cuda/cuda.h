@@ -70,4 +70,7 @@ Result<std::string> ptx(const Code& code, int sm);
 /// What identifies the compiler in a cache key: path, size and time of the NVRTC library; does not open it. "" when none is found.
 std::string compiler_identity();
 
+/// Seconds that opening NVRTC took; 0 as long as nobody needed it.
+double compiler_opening();
+
 }  // namespace fusec::cuda

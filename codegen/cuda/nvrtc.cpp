@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "codegen/cuda/cuda.h"
+#include "lib/support/stopwatch.h"
 
 namespace fusec::cuda {
 namespace {
@@ -82,8 +83,13 @@ Nvrtc open_nvrtc() {
   return n;
 }
 
+Stopwatch opening;
+
 const Nvrtc& nvrtc() {
-  static const Nvrtc one = open_nvrtc();
+  static const Nvrtc one = [] {
+    const Stopwatch::Running running(opening);
+    return open_nvrtc();
+  }();
   return one;
 }
 
@@ -178,8 +184,10 @@ std::string compiler_identity() {
   // A library on the loader's own path is found by asking for it without loading it; otherwise the folders are tried in order.
   static const std::string one = [] {
     std::vector<std::string> paths;
-    for (const char* name : kNames)
+    for (const char* name : kNames) {
+      for (const char* folder : {"/usr/lib/x86_64-linux-gnu/", "/usr/lib64/", "/usr/lib/"}) paths.push_back(std::string(folder) + name);
       for (const std::string& folder : folders()) paths.push_back(folder + name);
+    }
     if (const char* extra = std::getenv("LD_LIBRARY_PATH")) {
       std::string all = extra;
       std::vector<std::string> first;
@@ -204,5 +212,7 @@ std::string compiler_identity() {
   }();
   return one;
 }
+
+double compiler_opening() { return opening.seconds(); }
 
 }  // namespace fusec::cuda

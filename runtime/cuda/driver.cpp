@@ -8,11 +8,15 @@
 #include <map>
 #include <mutex>
 
+#include "lib/support/stopwatch.h"
+
 namespace fusec::cuda {
 namespace {
 
 // Set in a child of a process that had initialised CUDA: every call of the driver would fail or hang there.
 std::atomic<bool> forked = false;
+// Of the driver and of all contexts.
+Stopwatch opening;
 
 Result<Driver> open() {
   void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -80,7 +84,10 @@ Result<std::unique_ptr<Gpu>> open_gpu(const Driver& d, int index) {
 }  // namespace
 
 Result<const Driver*> driver() {
-  static const Result<Driver> kDriver = open();
+  static const Result<Driver> kDriver = [] {
+    const Stopwatch::Running running(opening);
+    return open();
+  }();
   if (forked)
     return environment_error("this process was forked after its parent had initialised CUDA: the driver cannot be used here; fork first, "
                              "or start a new process");
@@ -112,9 +119,13 @@ Result<const Gpu*> gpu(int index) {
   if (!slot) {
     if (index < 0 || index >= count())
       return environment_error("no device cuda:" + std::to_string(index) + ": there are " + std::to_string(count()) + " CUDA devices");
-    Result<std::unique_ptr<Gpu>> opened = open_gpu(**d, index);
+    Result<std::unique_ptr<Gpu>> opened = [&] {
+      const Stopwatch::Running running(opening);
+      return open_gpu(**d, index);
+    }();
     if (!opened) return opened.error();
     slot = std::move(*opened);
+    slot->opening = opening.seconds();
   }
   return slot.get();
 }

@@ -54,6 +54,7 @@ struct Gpu {
   std::string name;       // "NVIDIA H200"
   size_t memory;          // bytes
   Device properties;      // for schedules
+  double opening = 0;     // seconds that the driver and the context took
 };
 /// The GPU of that index, opened once.
 Result<const Gpu*> gpu(int index);

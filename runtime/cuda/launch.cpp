@@ -1,6 +1,7 @@
 // A GPU as a device: cubins from the cache or from NVRTC, loaded once, launched on the caller's stream.
 
 #include "codegen/cuda/plain.h"
+#include "lib/support/stopwatch.h"
 #include "runtime/backend.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/log.h"
@@ -55,8 +56,12 @@ class CudaBackend final : public Backend {
   Result<std::shared_ptr<const Loaded>> load(const Kernel& kernel, const Schedule& schedule, Cache& cache) const override {
     const Code code = cuda::emit(kernel, schedule);
     const Digest key = cache_key({"cuda", code.text, print(kernel), bytes(schedule), target_, compiler_});
-    Result<Cache::Shared> artifact = cache.get(key, [&] { return compile(kernel, code); });
+    Result<Cache::Shared> artifact = cache.get(key, [&] {
+      const Stopwatch::Running running(compiling_);
+      return compile(kernel, code);
+    });
     if (!artifact) return artifact.error();
+    const Stopwatch::Running running(loading_);
     Result<cuda::Function> function = cuda::load(gpu_, **artifact);
     if (!function) return function.error().note("while loading a kernel on " + name_);
     auto loaded = std::make_shared<GpuCode>();
@@ -64,6 +69,8 @@ class CudaBackend final : public Backend {
     loaded->function = std::move(*function);
     return std::shared_ptr<const Loaded>(std::move(loaded));
   }
+
+  Costs costs() const override { return {"NVRTC", gpu_.opening, cuda::compiler_opening(), compiling_.seconds(), loading_.seconds()}; }
 
   std::vector<std::pair<std::string, std::string>> texts(const Kernel& kernel, const Schedule& schedule) const override {
     const Code code = cuda::emit(kernel, schedule);
@@ -195,6 +202,7 @@ class CudaBackend final : public Backend {
 
   const Gpu& gpu_;
   std::string name_, target_, compiler_;
+  mutable Stopwatch compiling_, loading_;
   mutable std::mutex mutex_;
   mutable std::optional<cuda::Function> reader_;
   mutable std::unique_ptr<Memory> sink_;

@@ -199,6 +199,20 @@ TEST_F(Cli, ASeedThatIsNoNumberIsNamedWithItsRange) {
   EXPECT_EQ(run("run f.fus --dim N=2 --device reference --seed 18446744073709551615").status, 0) << read(dir / "err");
 }
 
+TEST_F(Cli, TimeTellsWhereTheFirstResultWasMade) {
+#if !FUSEC_HAS_CPU
+  GTEST_SKIP() << "wants the CPU back end";
+#endif
+  write("f.fus", kGraph);
+  const std::string line = "run f.fus -q --dim N=2 --device cpu --time";
+  const Ran cold = run(line);
+  EXPECT_NE(cold.out.find("fused: 1 kernel, 60 B moved; one kernel an operation: 2, "), std::string::npos) << cold.out;
+  EXPECT_NE(cold.out.find("first result: LLVM "), std::string::npos) << cold.out;
+  EXPECT_EQ(cold.out.find("not needed"), std::string::npos) << cold.out;
+  const Ran warm = run(line);
+  EXPECT_NE(warm.out.find("first result: LLVM not needed, all else "), std::string::npos) << warm.out;
+}
+
 TEST_F(Cli, SwitchesLookInside) {
 #if !FUSEC_HAS_CPU
   GTEST_SKIP() << "wants the CPU back end";

@@ -136,6 +136,7 @@ Result<std::vector<Tensor>> execute(const ExecuteOptions& options, const Graph& 
   if (timing) {
     timing->device = program->device();
     timing->compile = now() - start;
+    if (device) timing->costs = device->costs();
     for (std::span<const Tensor> side : {inputs, std::span<const Tensor>(outputs)})
       for (const Tensor& t : side) timing->bytes += double(t.data.size());
     if (Status s = time(*program, inputs, outputs, *in, *out, *timing); !s) return s.error();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fusec/fusec.h"
+#include "runtime/backend.h"
 #include "tools/fusec/tensor_file.h"
 
 namespace CLI {
@@ -25,6 +26,7 @@ struct Timing {
   std::string device;
   double median = 0, best = 0, spread = 0;  // seconds of a warm call; spread: (p90 - p10) / median
   double compile = 0;                       // seconds of compile() and the first call
+  Costs costs;                              // of the device up to the first result
   int runs = 0;
   double bytes = 0;                         // of all inputs and outputs, each once
   bool rotate = false;                      // asked for: walk through copies of the buffers, so that no cache holds them between calls

@@ -50,9 +50,7 @@ double moved(const Planned& planned) {
 
 std::string as_text(const Graph& graph, const Planned& planned, const Options& o) {
   const Graph& g = *planned.plan->graph;
-  std::string out = "graph @" + graph.name() + " for " + o.kernel.target + ": " + std::to_string(planned.kernels.size()) +
-                    (planned.kernels.size() == 1 ? " kernel, " : " kernels, ") + size_text(moved(planned)) + " moved; one kernel an operation: " +
-                    std::to_string(unfused_kernels(g)) + ", " + size_text(unfused_traffic(g, planned.sizes)) + "\n";
+  std::string out = "graph @" + graph.name() + " for " + o.kernel.target + ": " + saving_text(planned.kernels.size(), moved(planned), g, planned.sizes) + "\n";
   for (const std::string& symbol : planned.assumed) out += "  assumed: " + symbol + " = 1024\n";
   for (size_t i = 0; i < planned.kernels.size(); ++i) {
     const PlannedKernel& k = planned.kernels[i];

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "lib/fusion/cost.h"
 #include "tools/fusec/execute.h"
 #if FUSEC_HAS_CPU
 #include "codegen/cpu/cpu.h"
@@ -50,6 +51,23 @@ Result<std::shared_ptr<const Scheduler>> scheduler_of(const std::string& target)
 #else
   return environment_error("target " + target + ": this fusec was built without the CUDA toolkit");
 #endif
+}
+
+std::string saving_text(size_t kernels, double bytes, const Graph& graph, const Sizes& sizes) {
+  return std::to_string(kernels) + (kernels == 1 ? " kernel, " : " kernels, ") + size_text(bytes) + " moved; one kernel an operation: " +
+         std::to_string(unfused_kernels(graph)) + ", " + size_text(unfused_traffic(graph, sizes));
+}
+
+Result<std::string> saving_text(const Graph& graph, const Sizes& sizes, Numerics numerics) {
+  Result<ProgramPlan> plan = make_plan(graph, {.numerics = numerics});
+  if (!plan) return plan.error();
+  double bytes = 0;
+  for (const PlanStep& step : plan->steps) {
+    Result<Kernel> kernel = build(*step.graph, step.group, {.numerics = numerics});
+    if (!kernel) return kernel.error();
+    bytes += double(facts(*kernel, dense_binding(*kernel, sizes)).footprint);
+  }
+  return saving_text(plan->steps.size(), bytes, *plan->graph, sizes);
 }
 
 Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options) {
