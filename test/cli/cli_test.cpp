@@ -184,7 +184,7 @@ TEST_F(Cli, NumbersHaveRanges) {
                           "run f.fus --dim N=2 --seed -1", "opt f.fus --stop-after-rule -1", "reduce f.fus --timeout 0 -- false",
                           // CLI11 alone would take the nearest number that fits.
                           "run f.fus --dim N=2 --seed 18446744073709551616", "run f.fus --dim N=2 --seed zz", "run f.fus --dim N=2 --seed 1.5",
-                          "fuzz --count 9223372036854775808", "fuzz --seed 99999999999999999999", "opt f.fus --stop-after-rule 9223372036854775808",
+                          "fuzz --count 9223372036854775808 --time 1", "fuzz --seed 99999999999999999999 --time 1", "opt f.fus --stop-after-rule 9223372036854775808",
                           "opt f.fus --stop-after-rule zz", "run f.fus --dim N=9223372036854775808"}) {
     const Ran r = run(bad);
     EXPECT_EQ(r.status, 2) << bad << "\n" << r.err;
