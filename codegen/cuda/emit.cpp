@@ -39,6 +39,8 @@ class Emitter {
     copies_ = s_.skeleton == Template::ring && s_.slots > 0;
     column_ = k_.has_reductions() && !(k_.reduced_axes() >> s_.vector_axis & 1);
     folds_ = view_.folds();
+    together_ = s_.skeleton == Template::ring;
+    for (size_t s = 0; s < folds_; ++s) together_ &= folds_together(k_, s);
     w_.choose_pairs();
     find_row_values();
   }
@@ -85,7 +87,7 @@ class Emitter {
   const Schedule& s_;
   View view_;
   Writer w_;
-  bool held_, column_, copies_;
+  bool held_, column_, copies_, together_;
   size_t folds_;
   std::vector<Val> row_values_;
   std::string structs_, functions_;
@@ -241,6 +243,13 @@ void Emitter::passes() {
     Body fold = body(4);
     have_raw(fold, pass);
     fold.need(targets(pass));
+    if (together_) {
+      structs_ += lane_text(k_, pass, w_.V);
+      take_text(w_, fold, pass);
+      function("take(Int<" + n(pass) + ">, const Args& a, const At& t, int n, const Raw<" + n(pass) + ">& raw, const Row& row, LaneOf<" + n(pass) +
+                   ">& lane)", fold.take());
+      continue;
+    }
     fold_text(w_, fold, pass, state_layout(k_, pass, lanes()));
     function("fold(Int<" + n(pass) + ">, const Args& a, const At& t, int n, const Raw<" + n(pass) + ">& raw, const Row& row, Acc<" +
                  n(pass) + ">& acc)", fold.take());
@@ -357,7 +366,8 @@ std::string Emitter::copies() {
   functions_ += "  D u64 policy_of_last(const Args& a) { return make_last_policy(" + w_.args.field(Slot::policy) + "); }\n";
   functions_ += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";
   return "  enum { RowBytes = " + n(row) + ", LeadBytes = " + n(windowed ? 16 * s_.cut.size() : 0) + ", Granule = " + n(size_t(shape.granule)) +
-         ", Copies = " + n(copies_) + ", Kept = " + n(s_.keep == Keep::shared) + " };\n";
+         ", Copies = " + n(copies_) + ", Kept = " + n(s_.keep == Keep::shared) + ", Together = " +
+         n(together_) + " };\n";
 }
 
 // What transpose.cuh asks for: tiles over (i, j), operands that are staged, indices without a linear number.
@@ -400,7 +410,7 @@ std::string Emitter::tiles() {
 void Emitter::finishes() {
   function("row(const Args& a, const At& t, int n, Row& row)", row_stage(0, nullptr));
   for (size_t s = 0; s < folds_; ++s) {
-    structs_ += state_text(w_, s, state_layout(k_, s, lanes()));
+    structs_ += state_text(w_, s, state_layout(k_, s, lanes()), together_ ? together_text(w_, s) : "");
     function("finish(Int<" + n(s) + ">, const Args& a, const At& t, int n, const Acc<" + n(s) + ">& acc, Row& row)", row_stage(s + 1, nullptr));
   }
 }
@@ -500,7 +510,8 @@ Code Emitter::code() {
   for (Val v : view_.accesses)
     pointers.push_back((k_.values[v].kind == Kind::load ? "const " : "") + bits_type(k_.operands[k_.values[v].operand].type) + "* ");
   k += "  struct Args {\n" + w_.args.members(pointers) + "  };\n" + at + "  struct Row {\n" + row_members() + "  };\n";
-  k += "  template <int S> using Raw = RawOf<S>;\n  template <int S> using Acc = AccOf<S>;\n" + number + tile_members;
+  k += "  template <int S> using Raw = RawOf<S>;\n  template <int S> using Acc = AccOf<S>;\n" +
+       std::string(s_.skeleton == Template::ring ? "  template <int S> using Lane = LaneOf<S>;\n" : "") + number + tile_members;
   k += "  D void row_at(const Args& a, Ix r, At& t) {\n" + row_at_text + "  }\n";
   k += "  D void element_at(const Args& a, Ix e, At& t) {\n" + element_at_text + "  }\n";
   k += functions_ + "};\n";
@@ -518,6 +529,7 @@ Code Emitter::code() {
              (folds_ ? text("reduce.cuh") : "");
   for (const std::string& name : skeletons()) out.text += text(name);
   out.text += formulas + "template <int S> struct RawOf;\ntemplate <int S> struct AccOf;\n" +
+              (s_.skeleton == Template::ring ? "template <int S> struct LaneOf;\n" : "") +
               (s_.skeleton == Template::transpose ? "template <int P> struct StageOf;\n" : "") + structs_ + k;
   out.text += "extern \"C\" __global__ void __launch_bounds__(" + n(size_t(block_threads(s_))) + ", " + n(s_.min_blocks) + ") fusec_kernel(const __grid_constant__ K::Args a) {\n  " +
               entry() + "\n}\n";

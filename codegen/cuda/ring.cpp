@@ -114,30 +114,33 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
 }
 
 // Measured (docs/cuda.md): the smallest cluster that leaves a block 64 KiB of a row, in slices of 32 KiB, so that the next row is folded
-// while this one waits for its peers; rows of odd length rather larger parts of more slices, one row at a time. Where a row does not fit
-// beside the copies under way it is copied again for each sweep, in slices of 16 KiB.
+// while this one waits for its peers. Where a row does not fit beside the copies under way it is copied again for each sweep, in slices of
+// 16 KiB.
 std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, const Device& device, const Schedule& start) {
   Schedule s = start;
   const View view(kernel, s.vector_axis);
   const int64_t V = std::max<int>(1, s.lane[s.vector_axis]), row_bytes = ring_shape(kernel, s, facts.columns).row_bytes;
-  const int64_t wanted = (s.edges == Edges::window ? 104 : 68) * KiB;
   int64_t cluster = 1;
-  while (cluster < device.max_cluster && facts.columns * row_bytes > cluster * wanted) cluster *= 2;
+  while (cluster < device.max_cluster && facts.columns * row_bytes > cluster * 68 * KiB) cluster *= 2;
   s.cluster = uint16_t(cluster);
   int64_t words = 1;  // a lane step of all that a sweep may load
   for (Val v : view.accesses)
     if (kernel.values[v].kind == Kind::load && view.level(v) == Level::element) words += ceil_div(size_of(view, v) * (view.wide(v) ? V : 1), 4);
   const int64_t most_steps = std::clamp<int64_t>(41 / words, 1, 4);
+  // Squared deviations read a lane's elements twice: 32 of them want more registers than 512 lanes have.
+  bool twice = false;
+  for (const Reduction& r : kernel.reductions) twice |= r.fold == Fold::welford;
+  const int64_t most_threads = twice && V > 4 ? 384 : 512;
   s.slices = 1;
   const int64_t part = ring_shape(kernel, s, facts.columns).part;
   for (int64_t slice_bytes : {32 * KiB, 16 * KiB}) {
-    const int64_t slices = std::max(ceil_div(part * row_bytes, slice_bytes), ceil_div(part, 512 * most_steps * V));
+    const int64_t slices = std::max(ceil_div(part * row_bytes, slice_bytes), ceil_div(part, most_threads * most_steps * V));
     if (slices > 255) return std::nullopt;
     s.slices = uint8_t(slices);
     const RingShape shape = ring_shape(kernel, s, facts.columns);
     const int64_t slots = slots_that_fit(shape, ring_loads(view, facts).size(), device, 1);
     if (slots < slices && slice_bytes > 16 * KiB) continue;
-    const int64_t vectors = ceil_div(shape.slice, V), steps = ceil_div(vectors, 512);
+    const int64_t vectors = ceil_div(shape.slice, V), steps = ceil_div(vectors, most_threads);
     s.threads = uint16_t(std::max<int64_t>(128, ceil_div(ceil_div(vectors, steps), 32) * 32));
     s.keep = slots >= slices ? Keep::shared : Keep::reload;
     s.ahead = slots >= 2 * slices + 2;

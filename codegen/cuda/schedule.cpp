@@ -316,21 +316,22 @@ void rows(Scene& c) {
 
   auto steps = [&](int64_t lanes) { return ceil_div(vectors, lanes); };
   int64_t lanes = 0;
-  if (vectors <= 32) lanes = pow2_ceil(vectors);                    // several rows a warp
+  if (vectors <= 32) lanes = pow2_ceil(ceil_div(vectors, 2));       // several rows a warp, two vectors a lane: fewer shuffles
   else if (steps(32) * held <= 24) lanes = 32;    // a warp a row: shuffles only
   else {
     // Four vectors of 16 bytes a lane: more lanes of fewer vectors wait longer at barriers (layer_norm f32 4096 by 1024 lanes of
     // one vector ran at 0.74 of the copy rate, by 256 or 512 lanes at 1.00).
     for (int64_t l : {64, 128, 256, 512})
-      if (!lanes && steps(l) * held <= 16) lanes = l;
+      if (!lanes && steps(l) * held <= (l == 512 && c.V <= 4 ? 24 : 16)) lanes = l;
     // More than 32 elements a lane do not fit beside what exp needs (bf16 [65536]: 392 bytes of spills).
     if (!lanes && steps(1024) * held <= 32 && steps(1024) * c.V <= 32) lanes = 1024;
   }
   const int64_t arithmetic = c.heavy > 8 ? 16 : 4;
   // One sweep without element stores reads the row once whatever it does; else a long row waits on chip for the next sweep.
   const bool once = c.view.folds() == 1 && c.view.element_stores().empty();
-  // Narrow types hold too many elements a lane: from 48 KiB on the ring is faster (bf16 [32768]: 0.98 of the copy rate, 0.85 in registers).
-  if ((!lanes || (c.V > 4 && columns * widest_size(c) > 48 * 1024)) && !once) {
+  // From 48 KiB on (32 KiB of narrow types, more elements a lane) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of
+  // the copy rate there, f32 [32768] at 0.78.
+  if ((!lanes || columns * widest_size(c) > (c.V > 4 ? 32 : 48) * 1024) && !once) {
     if (auto chosen = ring_schedule(c.kernel, c.facts, c.device, s)) {
       s = *chosen;
       return;
@@ -368,12 +369,15 @@ void rows(Scene& c) {
   const bool fits = late > 0 && late + s.steps * held <= 24;
   if (fits)
     for (size_t i : early) s.access[i].early = 1;
-  // Rows of a few bytes a lane: several at once, until a lane has 32 bytes in flight and its set-up is shared.
+  // Rows of a few bytes a lane: several at once, until a lane has 64 bytes in flight and its set-up is shared.
   const int64_t bytes = std::max<int64_t>(1, s.steps * c.loaded);
-  const int64_t R = lanes > 32 ? 1 : pow2_floor(std::clamp<int64_t>(32 / bytes, 1, 8));
+  const int64_t R = lanes > 32 ? 1 : pow2_floor(std::clamp<int64_t>((lanes < 32 ? 64 : 32) / bytes, 1, 8));
   s.rows_in_flight = uint16_t(R);
   const int64_t registers = 26 + s.rows_in_flight * s.steps * held + (fits ? late : 0) + c.V * 3 + arithmetic + int64_t(c.view.accesses.size()) * 2;
   s.min_blocks = blocks_for(s.threads, registers);
+  // With exp and large blocks the estimate is too careful: ptxas does with the row's words and some 24 more, and 1,536 threads instead of
+  // 1,024 are worth it (softmax f32 [8192]: 1.00 of the copy rate against 0.89).
+  if (arithmetic > 4 && lanes >= 256) s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, (c.V > 4 ? 32 : 24) + s.steps * held + (fits ? late : 0)));
 }
 
 void column(Scene& c) {
@@ -404,6 +408,10 @@ void column(Scene& c) {
 bool split(Scene& c) {
   if (c.view.folds() != 1 || !c.view.element_stores().empty()) return false;
   if (ceil_div(c.facts.columns, c.V) < 4096) return false;
+  // A kernel for one number of rows, and that a large one, needs no parts: a block a row (logsumexp bf16 [8192,131072]: 1.08, in parts 0.88).
+  bool fixed = true;
+  for (const Axis& axis : c.kernel.axes) fixed &= axis.reduced || axis.extent.is_constant();
+  if (fixed && c.facts.rows >= 8 * c.device.multiprocessors) return false;
   Schedule& s = c.s;
   s.skeleton = Template::split;
   s.finish = Finish::last_block;

@@ -35,6 +35,11 @@ std::string with_type(std::string text, const std::string& type) {
 }
 
 std::string zero_of(const Reduction& r) { return with_type(reducer(r.op).zero, c_type(compute_type(r.accumulate))); }
+/// What an element that is not there contributes to a tree.
+std::string identity_of(const Reduction& r) {
+  const std::string t = c_type(compute_type(r.accumulate));
+  return r.fold == Fold::op ? zero_of(r) : r.fold == Fold::online ? "lowest<" + t + ">()" : "(" + t + ")0";
+}
 /// May the exp of an online state have fewer terms (cells.cuh)? A composite grants it. The sum is then one of 2^(x L - m L), with
 /// m L rounded and x L not: an fma and one instruction an element. All states of a row round alike, and result_text takes out what
 /// the rounding of m L did.
@@ -92,7 +97,7 @@ StateLayout state_layout(const Kernel& kernel, size_t sweep, unsigned lanes) {
   return out;
 }
 
-std::string state_text(Writer& w, size_t sweep, const StateLayout& layout) {
+std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const std::string& more) {
   const Kernel& kernel = w.kernel();
   const bool many = layout.lanes > 1;
   const std::string x = many ? "[e]" : "", self = "AccOf<" + n(sweep) + ">";
@@ -145,8 +150,8 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout) {
   // Field by field: holes of the struct are never read.
   out += inl + "void put(AccOf* to) const {\n" + loop + put + end + "  }\n";
   out += inl + "void get(const AccOf* from) {\n" + loop + get + end + "  }\n";
-  out += inl + "void fresh(const AccOf* from) {\n" + loop + fresh + end + "  }\n};\n";
-  return out;
+  out += inl + "void fresh(const AccOf* from) {\n" + loop + fresh + end + "  }\n";
+  return out + more + "};\n";
 }
 
 void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
@@ -195,7 +200,7 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
     // The lane's vector, with the identity from `n` on, goes through a pairwise tree.
     body.line(t + " " + f + "[" + V + "];");
     body.open_loop();
-    const std::string zero = r.fold == Fold::op ? zero_of(r) : r.fold == Fold::online ? "lowest<" + t + ">()" : "(" + t + ")0";
+    const std::string zero = identity_of(r);
     body.line(f + "[e] = " + (tail ? valid + " ? " + value + " : " + zero : value) + ";");
     body.close_loop();
     if (r.fold == Fold::op) {
@@ -226,6 +231,81 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
       body.line("}");
     }
   }
+}
+
+bool folds_together(const Kernel& kernel, size_t sweep) {
+  for (uint16_t j : kernel.sweeps[sweep].reductions)
+    if (kernel.reductions[j].fold == Fold::op && is_arg(kernel.reductions[j].op)) return false;
+  return true;
+}
+
+std::string lane_text(const Kernel& kernel, size_t sweep, unsigned V) {
+  std::string members, none;
+  for (uint16_t j : kernel.sweeps[sweep].reductions) {
+    const Reduction& r = kernel.reductions[j];
+    members += "  " + c_type(compute_type(r.accumulate)) + " f" + n(j) + "[" + n(V) + "];\n";
+    none += "      f" + n(j) + "[e] = " + identity_of(r) + ";\n";
+  }
+  return "template <> struct LaneOf<" + n(sweep) + "> {\n" + members + "  u32 have;  // a bit an element\n  __device__ __forceinline__ void none() {\n" +
+         "    have = 0;\n    _Pragma(\"unroll\") for (int e = 0; e < " + n(V) + "; ++e) {\n" + none + "    }\n  }\n};\n";
+}
+
+void take_text(Writer& w, Body& body, size_t sweep) {
+  const Kernel& kernel = w.kernel();
+  const std::string valid = w.valid(), all = n((1u << w.V) - 1) + "u";
+  body.close_loop();
+  if (valid.empty()) body.line("lane.have = " + all + ";");
+  else body.line("lane.have = (1u << n) - 1u" + std::string(w.windows() ? " & ~((1u << (t.e < 0 ? (u32)-t.e : 0u)) - 1u)" : "") + ";");
+  body.open_loop();
+  for (uint16_t j : kernel.sweeps[sweep].reductions) {
+    const Reduction& r = kernel.reductions[j];
+    body.line("lane.f" + n(j) + "[e] = " + cast(kernel.values[r.inputs[0]].type, r.accumulate, body.at(r.inputs[0])) + ";");
+  }
+  body.close_loop();
+  if (valid.empty()) return;
+  // Few vectors are short: one branch, no condition an element.
+  body.line("if (lane.have != " + all + ") {");
+  body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + n(w.V) + "; ++e) {");
+  for (uint16_t j : kernel.sweeps[sweep].reductions)
+    body.line("    if (!(lane.have >> e & 1u)) lane.f" + n(j) + "[e] = " + identity_of(kernel.reductions[j]) + ";");
+  body.line("  }");
+  body.line("}");
+}
+
+std::string together_text(Writer& w, size_t sweep) {
+  const Kernel& kernel = w.kernel();
+  const std::string V = n(w.V), self = "AccOf<" + n(sweep) + ">";
+  const std::string vectors = "_Pragma(\"unroll\") for (int j = 0; j < N; ++j) ", elements = "_Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) ";
+  const std::string lanes = "_Pragma(\"unroll\") for (int mask = 1; mask < Lanes; mask *= 2) ";
+  std::string fold, meet;
+  for (uint16_t k : kernel.sweeps[sweep].reductions) {
+    const Reduction& r = kernel.reductions[k];
+    const std::string t = c_type(compute_type(r.accumulate)), id = n(k), f = "x[j].f" + id, q = "q" + id, m = "m" + id, s = "s" + id, c = "n" + id;
+    if (r.fold == Fold::op) {
+      const std::string name = reducer(r.op).function;
+      fold += "    " + vectors + q + " = " + name + "(" + q + ", " + reducer(r.op).tree + "(" + f + "));\n";
+      meet += "    " + lanes + q + " = " + name + "(" + q + ", ::peer(" + q + ", mask));\n";
+    } else if (r.fold == Fold::online) {
+      fold += "    {\n      " + t + " top = " + m + ", sum = (" + t + ")0;\n      " + vectors + "top = greatest(top, tree_max(" + f + "));\n";
+      fold += "      const " + t + " base = top == lowest<" + t + ">() ? (" + t + ")0 : top;\n      " + vectors + "{\n        " + t + " y[" + V +
+              "];\n        " + elements + "y[e] = " + exp_of(w, r, f + "[e]", "base") + ";\n        sum = sum + tree_add(y);\n      }\n";
+      fold += "      " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + rescale(w, r, m, "top") + ") + sum;\n      " + m + " = top;\n    }\n";
+      meet += "    {\n      " + t + " top = " + m + ";\n      " + lanes + "top = greatest(top, ::peer(top, mask));\n      " + s + " = " + s + " * (" + m +
+              " == top ? (" + t + ")1 : " + rescale(w, r, m, "top") + ");\n      " + lanes + s + " = " + s + " + ::peer(" + s + ", mask);\n      " + m +
+              " = top;\n    }\n";
+    } else {
+      fold += "    {\n      int have = 0;\n      " + vectors + "have += __popc(x[j].have);\n      if (have) {\n        AccOf o;\n        o.zero();\n";
+      fold += "        o." + c + " = (" + t + ")have;\n        " + t + " sum = (" + t + ")0;\n        " + vectors + "sum = sum + tree_add(" + f + ");\n";
+      fold += "        o." + m + " = sum / o." + c + ";\n        " + vectors + "{\n          " + t + " y[" + V + "];\n          " + elements + "{\n";
+      fold += "            const " + t + " d = " + f + "[e] - o." + m + ";\n            y[e] = x[j].have >> e & 1u ? d * d : (" + t + ")0;\n          }\n";
+      fold += "          o." + s + " = o." + s + " + tree_add(y);\n        }\n        merge(o);\n      }\n    }\n";
+      meet += "    {\n      " + t + " count = " + c + ", sum = " + c + " * " + m + ";\n      " + lanes + "count = count + ::peer(count, mask), sum = sum + ::peer(sum, mask);\n";
+      meet += "      const " + t + " mean = count == (" + t + ")0 ? sum : sum / count, d = " + m + " - mean;\n      " + s + " = " + s + " + " + c +
+              " * (d * d);\n      " + lanes + s + " = " + s + " + ::peer(" + s + ", mask);\n      " + c + " = count;\n      " + m + " = mean;\n    }\n";
+    }
+  }
+  std::string out = "  template <int N> __device__ __forceinline__ void fold(const LaneOf<" + n(sweep) + "> (&x)[N]) {\n" + fold + "  }\n";
+  return out + "  template <int Lanes> __device__ __forceinline__ void meet() {\n" + meet + "  }\n";
 }
 
 std::string result_text(const Kernel& kernel, const Inst& result, const StateLayout& layout) {

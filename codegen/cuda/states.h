@@ -19,8 +19,16 @@ struct StateLayout {
 };
 StateLayout state_layout(const Kernel& kernel, size_t sweep, unsigned lanes);
 
-/// The struct, at namespace scope. Uses formulas of the writer.
-std::string state_text(Writer& writer, size_t sweep, const StateLayout& layout);
+/// The struct, at namespace scope, with `more` members. Uses formulas of the writer.
+std::string state_text(Writer& writer, size_t sweep, const StateLayout& layout, const std::string& more = "");
+/// Ring: `struct LaneOf<S>`, the inputs of one vector with identities for elements that are not there, and what follows for `struct AccOf`:
+/// fold (several vectors at once) and meet<Lanes> (all lanes at once). False: an argmax among them is folded vector by vector.
+bool folds_together(const Kernel& kernel, size_t sweep);
+std::string lane_text(const Kernel& kernel, size_t sweep, unsigned V);
+std::string together_text(Writer& writer, size_t sweep);
+/// Statements that put the inputs (at hand in `body`) into `lane`.
+void take_text(Writer& writer, Body& body, size_t sweep);
+
 /// Statements that fold the inputs (at hand in `body`) into `acc`; elements from `n` on are left out.
 void fold_text(Writer& writer, Body& body, size_t sweep, const StateLayout& layout);
 /// Expression of result `index` of a reduction from `acc`, in compute_type(type of the result); "[e]" where lanes > 1.

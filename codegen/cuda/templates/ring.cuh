@@ -113,11 +113,11 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     Acc acc;
     if constexpr ((kWarps & (kWarps - 1)) == 0) {
       acc.get((const Acc*)sh.states[r] + lane % kWarps);
-      butterfly<kWarps>(acc);
+      meet<kWarps>(acc);
     } else {
       acc.zero();
       if (lane < kWarps) acc.get((const Acc*)sh.states[r] + lane);
-      butterfly<32>(acc);
+      meet<32>(acc);
     }
     if constexpr (Cluster > 1) {
       if (lane == 0) acc.put((Acc*)sh.outbox);
@@ -139,7 +139,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     barrier_wait<true>(sh.arrived + r, q / kResults & 1);
     Acc acc;
     acc.get((const Acc*)sh.inbox[r] + lane % Cluster);
-    butterfly<Cluster>(acc);
+    meet<Cluster>(acc);
     __syncwarp();
     if (lane == 0) {
       acc.put((Acc*)sh.result[r]);
@@ -148,8 +148,14 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     if constexpr (S + 1 < K::Folds) gather<S + 1>(q + 1);
   }
 
+  // Merges over `Lanes` neighbouring lanes.
+  template <int Lanes, class A> static RD void meet(A& acc) {
+    if constexpr (K::Together) acc.template meet<Lanes>();
+    else butterfly<Lanes>(acc);
+  }
+
   // --- compute ------------------------------------------------------------------------------------------------------------------
-  // Sweep S over the block's part of a row: its slices from `turn` on. The last sweep that reads a slot gives it back.
+  // Sweep S over the block's part of a row: its slices from `turn` on, each with a lane's vectors of it. The last sweep that reads a slot gives it back.
   template <int S, class Each> RD void sweep(At& t, const Row& row, Turn<Slots>& turn, Each each) {
     const Ix begin = begin_of(t), end = end_of(begin);
 #pragma unroll 1
@@ -160,7 +166,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       const char* slot = slot_at(turn.slot);
 #pragma unroll
       for (int j = 0; j < Steps; ++j) {
-        const Ix at = (Ix)(j * Threads + threadIdx.x) * K::V, e = from + at;
+        const Ix at = vector(j), e = from + at;
         if (e < to) {
           K::element_at(a, e, t);
           if constexpr (K::Copies) K::load(Int<S>(), a, t, count_of(e, columns), slot, slice, at, row, raw[j]);
@@ -174,22 +180,40 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         }
         turn.next();
       }
-#pragma unroll
-      for (int j = 0; j < Steps; ++j) {
-        const Ix e = from + (Ix)(j * Threads + threadIdx.x) * K::V;
-        if (e < to) {
-          K::element_at(a, e, t);
-          each(t, count_of(e, columns), raw[j]);
-        }
-      }
+      each(from, to, raw);
     }
   }
+  static RD Ix vector(int j) { return (Ix)(j * Threads + threadIdx.x) * K::V; }
   template <int S> RD void fold(At& t, const Row& row, u32 q, Turn<Slots>& turn) {
     typedef typename K::template Acc<S> Acc;
     Acc acc;
     acc.zero();
-    sweep<S>(t, row, turn, [&](const At& at, int n, const typename K::template Raw<S>& raw) { K::fold(Int<S>(), a, at, n, raw, row, acc); });
-    butterfly<32>(acc);
+    sweep<S>(t, row, turn, [&](Ix from, Ix to, const typename K::template Raw<S> (&raw)[Steps]) {
+      if constexpr (K::Together) {
+        typename K::template Lane<S> x[Steps];
+#pragma unroll
+        for (int j = 0; j < Steps; ++j) {
+          const Ix e = from + vector(j);
+          if (e < to) {
+            K::element_at(a, e, t);
+            K::take(Int<S>(), a, t, count_of(e, columns), raw[j], row, x[j]);
+          } else {
+            x[j].none();
+          }
+        }
+        acc.fold(x);
+      } else {
+#pragma unroll
+        for (int j = 0; j < Steps; ++j) {
+          const Ix e = from + vector(j);
+          if (e < to) {
+            K::element_at(a, e, t);
+            K::fold(Int<S>(), a, t, count_of(e, columns), raw[j], row, acc);
+          }
+        }
+      }
+    });
+    meet<32>(acc);
     const u32 r = q % kResults;
     if constexpr (!K::Copies) __syncwarp();  // with slots, giving them back orders what the lanes read before
     if (lane == 0) {
@@ -209,8 +233,16 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       fold<S + 1>(t, row, q + 1, K::Kept ? now : early);
       finish<S + 1>(t, row, q + 1, turn);
     } else if constexpr (K::Stores) {
-      sweep<K::Folds>(t, row, K::Kept ? turn : early,
-                      [&](const At& at, int n, const typename K::template Raw<K::Folds>& raw) { K::store(a, at, n, raw, row); });
+      sweep<K::Folds>(t, row, K::Kept ? turn : early, [&](Ix from, Ix to, const typename K::template Raw<K::Folds> (&raw)[Steps]) {
+#pragma unroll
+        for (int j = 0; j < Steps; ++j) {
+          const Ix e = from + vector(j);
+          if (e < to) {
+            K::element_at(a, e, t);
+            K::store(a, t, count_of(e, columns), raw[j], row);
+          }
+        }
+      });
     }
   }
   RD void start(u32 number, At& t, Row& row) {
