@@ -375,9 +375,9 @@ void rows(Scene& c) {
   s.rows_in_flight = uint16_t(R);
   const int64_t registers = 26 + s.rows_in_flight * s.steps * held + (fits ? late : 0) + c.V * 3 + arithmetic + int64_t(c.view.accesses.size()) * 2;
   s.min_blocks = blocks_for(s.threads, registers);
-  // With exp and large blocks the estimate is too careful: ptxas does with the row's words and some 24 more, and 1,536 threads instead of
+  // With large blocks, or exp, the estimate is too careful: ptxas does with the row's words and some 24 more, and 1,536 threads instead of
   // 1,024 are worth it (softmax f32 [8192]: 1.00 of the copy rate against 0.89).
-  if (arithmetic > 4 && lanes >= 256) s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, (c.V > 4 ? 32 : 24) + s.steps * held + (fits ? late : 0)));
+  if (lanes >= 512 || (arithmetic > 4 && lanes >= 256)) s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, (c.V > 4 ? 32 : 24) + s.steps * held + (fits ? late : 0)));
 }
 
 void column(Scene& c) {
