@@ -1,12 +1,15 @@
 // Reductions: pairwise trees inside a lane's vector, butterflies across lanes, and the meeting places of warps and blocks. Every
 // order is fixed: a merge is always (lower, upper), whoever asks, so all lanes of a row end with the same bits.
+// (By recursion: the compiler unrolls no loop of halving bounds over 16, and an index it does not know puts the array into local memory.)
 #define FUSEC_TREE(name, op)                                         \
   template <class T, int N> D T tree_##name(const T (&x)[N]) {       \
-    T y[N];                                                          \
-    _Pragma("unroll") for (int e = 0; e < N; ++e) y[e] = x[e];       \
-    _Pragma("unroll") for (int w = N / 2; w; w /= 2)                 \
-      _Pragma("unroll") for (int e = 0; e < w; ++e) y[e] = op(y[2 * e], y[2 * e + 1]); \
-    return y[0];                                                     \
+    if constexpr (N == 1) {                                          \
+      return x[0];                                                   \
+    } else {                                                         \
+      T y[N / 2];                                                    \
+      _Pragma("unroll") for (int e = 0; e < N / 2; ++e) y[e] = op(x[2 * e], x[2 * e + 1]); \
+      return tree_##name(y);                                         \
+    }                                                                \
   }
 FUSEC_TREE(add, fusec_add)
 FUSEC_TREE(mul, fusec_mul)
@@ -14,6 +17,17 @@ FUSEC_TREE(min, least)
 FUSEC_TREE(max, greatest)
 FUSEC_TREE(or, fusec_or)
 FUSEC_TREE(and, fusec_and)
+
+template <class T, int N> D T tree_squares(const T (&x)[N]) {
+  if constexpr (N == 1) {
+    return x[0] * x[0];
+  } else {
+    T y[N / 2];
+#pragma unroll
+    for (int e = 0; e < N / 2; ++e) y[e] = fusec_fma(x[2 * e], x[2 * e], x[2 * e + 1] * x[2 * e + 1]);
+    return tree_add(y);
+  }
+}
 
 // Does (x, at j) take the place of (y, at i)? Any NaN wins, the first of several; of equal values the smaller index, or the larger.
 template <bool Max, bool Last, class T> D bool beats(T x, i64 j, T y, i64 i) {
@@ -25,23 +39,16 @@ template <bool Max, bool Last, class T> D bool beats(T x, i64 j, T y, i64 i) {
 
 template <class T> D T peer(T x, int mask) { return (T)__shfl_xor_sync(0xffffffffu, x, mask); }
 
-// Merges over `Lanes` neighbouring lanes of a warp (a power of two).
+// Merges over `Lanes` neighbouring lanes of a warp (a power of two). merge is symmetric to the bit, so both sides end alike.
 template <int Lanes, class A> D void butterfly(A& acc) {
 #pragma unroll
-  for (int m = 1; m < Lanes; m *= 2) {
-    A other = acc.peer(m);
-    if (A::kCommutes || !(threadIdx.x & m)) {
-      acc.merge(other);
-    } else {
-      other.merge(acc);
-      acc = other;
-    }
-  }
+  for (int m = 1; m < Lanes; m *= 2) acc.merge(acc.peer(m));
 }
 
 // Merges over the `Lanes` lanes of a row; the block holds Threads / Lanes rows. `scratch` holds one state a warp, twice: `turn`
 // alternates between the halves, so that one barrier a merge is enough.
 template <int Lanes, int Threads, class A> D void merge_lanes(A& acc, char* scratch, int& turn) {
+  acc.settle();
   butterfly<(Lanes < 32 ? Lanes : 32)>(acc);
   if constexpr (Lanes > 32) {
     constexpr int kWarps = Lanes / 32;

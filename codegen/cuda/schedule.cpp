@@ -29,6 +29,7 @@ struct Scene {
   int64_t loaded = 0;   // bytes a lane step loads that vary with everything: what has to be in flight
   int64_t stored = 0;   // bytes a lane step stores
   int heavy = 0;        // arithmetic an element, in adds
+  bool formulas = false;  // some element goes through exp or its like
   bool reduces = false;
   bool column = false;
 
@@ -158,6 +159,7 @@ void measure(Scene& c) {
     // Liberties of composites (body.cpp): exp in hardware, a division by a row value as a multiplication.
     const bool few = inst.op == Op::exp && (inst.relax & (kFewerTerms | kNear));
     const bool reciprocal = inst.op == Op::div && (inst.relax & kReciprocal) && c.view.level(inst.args[1]) == Level::row;
+    c.formulas |= info(inst.op).form == Form::formula;
     c.heavy += few ? 3 : reciprocal ? 1 : info(inst.op).cost;
   }
 }
@@ -173,7 +175,7 @@ void pointwise(Scene& c) {
   c.s.threads = 256;
   // 2048 threads that move 32 bytes each reach the copy rate; with more arithmetic fewer threads fit and each needs more in flight
   // (gelu, int8 dequantise and requantise: 2 vectors).
-  const int64_t target = c.heavy > 24 ? 64 : 32;
+  const int64_t target = c.formulas || c.heavy > 24 ? 64 : 32;
   int64_t U = pow2_floor(std::clamp<int64_t>(ceil_div(target, std::max<int64_t>(1, c.loaded + c.stored)), 1, 8));
   c.s.rows_in_flight = uint16_t(U);
   const int64_t registers = 20 + U * ceil_div(c.loaded, 4) + c.V * 2 + (c.heavy > 8 ? 14 : 0) + int64_t(c.view.accesses.size()) * 2;

@@ -1,6 +1,8 @@
 // Each reducer is a row: its fields, its zero, how elements fold and how two states merge. Order never depends on who asks.
-// Online softmax states after Milakov & Gimelshein (arXiv:1805.02867); mean and squared deviations after Chan, Golub & LeVeque
-// (Algorithms for computing the sample variance, 1983).
+// Online softmax states after Milakov & Gimelshein (arXiv:1805.02867); states of mean and squared deviations merge after Chan, Golub &
+// LeVeque (Algorithms for computing the sample variance, 1983). A lane adds deviations and their squares about a pivot, the mean of its
+// first vector, without a division an element; `settle` makes that the lane's mean and squares before lanes merge. What cancels there
+// is n (pivot - mean)^2, at most n / k of the squares, k elements of the lane's n being the pivot's own.
 
 #include "codegen/cuda/states.h"
 
@@ -83,9 +85,7 @@ StateLayout state_layout(const Kernel& kernel, size_t sweep, unsigned lanes) {
       out.fields.push_back({type, "m" + n(j)});
       out.fields.push_back({type, "s" + n(j)});
     } else {
-      out.fields.push_back({type, "n" + n(j)});
-      out.fields.push_back({type, "m" + n(j)});
-      out.fields.push_back({type, "s" + n(j)});
+      for (const char* field : {"n", "m", "s", "d"}) out.fields.push_back({type, field + n(j)});
     }
   }
   // Wide fields first: no holes that a copy would read uninitialised.
@@ -103,10 +103,15 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
   const std::string x = many ? "[e]" : "", self = "AccOf<" + n(sweep) + ">";
   const std::string loop = many ? "    _Pragma(\"unroll\") for (int e = 0; e < " + n(layout.lanes) + "; ++e) {\n" : "";
   const std::string end = many ? "    }\n" : "";
-  std::string members, zero, merge, peer, fresh, put, get;
-  bool commutes = true;
+  std::string members, zero, merge, settle, peer, fresh, put, get;
   for (const auto& f : layout.fields) {
     members += "  " + c_type(f.type) + " " + f.name + (many ? "[" + n(layout.lanes) + "]" : "") + ";\n";
+    if (f.name[0] == 'd') {  // 0 once a lane has settled: it does not travel
+      peer += "    out." + f.name + x + " = 0;\n";
+      get += "    " + f.name + x + " = 0;\n";
+      fresh += "    " + f.name + x + " = 0;\n";
+      continue;
+    }
     peer += "    out." + f.name + x + " = ::peer(" + f.name + x + ", mask);\n";
     put += "    to->" + f.name + x + " = " + f.name + x + ";\n";
     get += "    " + f.name + x + " = from->" + f.name + x + ";\n";
@@ -125,26 +130,30 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
       zero += "    " + q + " = " + zero_of(r) + ";\n";
       merge += "    " + q + " = " + reducer(r.op).function + "(" + q + ", o." + q + ");\n";
     } else if (r.fold == Fold::online) {
-      commutes = false;
       zero += "    " + m + " = lowest<" + t + ">();\n    " + s + " = (" + t + ")0;\n";
       merge += "    {\n      const " + t + " top = greatest(" + m + ", o." + m + ");\n";
       merge += "      const " + t + " f = " + m + " == top ? (" + t + ")1 : " + rescale(w, r, m, "top") + ", g = o." + m + " == top ? (" + t +
                ")1 : " + rescale(w, r, "o." + m, "top") + ";\n";
       merge += "      " + s + " = " + s + " * f + o." + s + " * g;\n      " + m + " = top;\n    }\n";
     } else {
-      commutes = false;
-      zero += "    " + c + " = (" + t + ")0;\n    " + m + " = (" + t + ")0;\n    " + s + " = (" + t + ")0;\n";
-      // A side without elements leaves the other as it is: 0 / 0 never enters.
-      merge += "    if (" + c + " == (" + t + ")0) {\n      " + c + " = o." + c + "; " + m + " = o." + m + "; " + s + " = o." + s +
-               ";\n    } else if (o." + c + " != (" + t + ")0) {\n      const " + t + " count = " + c + " + o." + c + ", d = o." + m +
-               " - " + m + ", f = o." + c + " / count;\n      " + s + " = (" + s + " + o." + s + ") + (d * d) * (" + c + " * f);\n      " + m +
-               " = " + m + " + d * f;\n      " + c + " = count;\n    }\n";
+      const std::string d = "d" + n(j) + x;
+      zero += "    " + c + " = " + m + " = " + s + " = " + d + " = (" + t + ")0;\n";
+      settle += "    if (" + c + " != (" + t + ")0) {\n      const " + t + " shift = " + d + " / " + c + ", rest = fusec_fma(-" + d + ", shift, " + s +
+                ");\n      " + m + " = " + m + " + shift;\n      " + s + " = rest < (" + t + ")0 ? (" + t + ")0 : rest;\n      " + d + " = (" + t +
+                ")0;\n    }\n";
+      // Lanes of equal counts, the usual case, need no division. A side without elements leaves the other as it is.
+      merge += "    if (" + c + " == o." + c + ") {\n      const " + t + " d = o." + m + " - " + m + ";\n      " + s + " = (" + s + " + o." + s +
+               ") + (d * d) * (" + c + " * (" + t + ")0.5);\n      " + m + " = " + m + " * (" + t + ")0.5 + o." + m + " * (" + t + ")0.5;\n      " + c +
+               " = " + c + " + o." + c + ";\n    } else if (" + c + " == (" + t + ")0) {\n      " + c + " = o." + c + "; " + m + " = o." + m + "; " + s +
+               " = o." + s + ";\n    } else if (o." + c + " != (" + t + ")0) {\n      const " + t + " count = " + c + " + o." + c + ", r = (" + t +
+               ")1 / count, d = o." + m + " - " + m + ";\n      " + s + " = (" + s + " + o." + s + ") + (d * d) * (" + c + " * o." + c + " * r);\n      " + m +
+               " = " + m + " * (" + c + " * r) + o." + m + " * (o." + c + " * r);\n      " + c + " = count;\n    }\n";
     }
   }
   std::string out = "template <> struct __align__(8) " + self + " {\n" + members;
-  out += std::string("  static constexpr bool kCommutes = ") + (commutes ? "true" : "false") + ";\n";
   const std::string inl = "  __device__ __forceinline__ ";
   out += inl + "void zero() {\n" + loop + zero + end + "  }\n";
+  out += inl + "void settle() {\n" + (settle.empty() ? "" : loop + settle + end) + "  }\n";
   out += inl + "void merge(const AccOf& o) {\n" + loop + merge + end + "  }\n";
   out += inl + "AccOf peer(int mask) const {\n    AccOf out;\n" + loop + peer + end + "    return out;\n  }\n";
   // Field by field: holes of the struct are never read.
@@ -188,10 +197,12 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
         body.line("}");
       } else {
         body.line("{");
-        body.line("  const " + t + " x = " + value + ", count = " + c + " + (" + t + ")1, d = x - " + m + ";");
-        body.line("  " + m + " = " + m + " + d / count;");
-        body.line("  " + s + " = " + s + " + d * (x - " + m + ");");
-        body.line("  " + c + " = count;");
+        body.line("  const " + t + " x = " + value + ";");
+        body.line("  if (" + c + " == (" + t + ")0) " + m + " = x;");
+        body.line("  const " + t + " d = x - " + m + ";");
+        body.line("  acc.d" + id + x + " = acc.d" + id + x + " + d;");
+        body.line("  " + s + " = fusec_fma(d, d, " + s + ");");
+        body.line("  " + c + " = " + c + " + (" + t + ")1;");
         body.line("}");
       }
       body.close_loop();
@@ -217,17 +228,12 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
     } else {
       const std::string count = !tail ? "(" + t + ")" + V : w.windows() ? "(" + t + ")(n - (t.e < 0 ? (int)-t.e : 0))" : "(" + t + ")n";
       body.line("{");
-      body.line("  AccOf<" + n(sweep) + "> o;");
-      body.line("  o.zero();");
-      body.line("  o.n" + id + " = " + count + ";");
-      body.line("  o.m" + id + " = tree_add(" + f + ") / " + count + ";");
-      body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) {");
-      body.line("    const " + t + " d = " + f + "[e] - o.m" + id + ";");
-      body.line("    " + f + "[e] = " + (tail ? valid + " ? d * d : (" + t + ")0;" : "d * d;"));
-      body.line("  }");
-      body.line("  o.s" + id + " = tree_add(" + f + ");");
-      // merge() would touch the other reductions of the sweep too: they are at their identities, but online's is not free.
-      body.line("  acc.merge(o);");
+      body.line("  const " + t + " count = " + count + ";");
+      body.line("  if (" + c + " == (" + t + ")0) " + m + " = tree_add(" + f + ") / count;");
+      body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) " + f + "[e] = " + (tail ? valid + " ? " + f + "[e] - " + m + " : (" + t + ")0;" : f + "[e] - " + m + ";"));
+      body.line("  acc.d" + id + " = acc.d" + id + " + tree_add(" + f + ");");
+      body.line("  " + s + " = " + s + " + tree_squares(" + f + ");");
+      body.line("  " + c + " = " + c + " + count;");
       body.line("}");
     }
   }

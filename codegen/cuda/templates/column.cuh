@@ -4,6 +4,7 @@
 template <class K, int X, int Y, class A> D void merge_column(A& acc, char* scratch) {
   // Neighbours first, upper into lower, so that each merge is (lower, upper). All threads leave with the result.
   A* at = (A*)scratch;
+  acc.settle();
 #pragma unroll
   for (int w = 1; w < Y; w *= 2) {
     const int x = threadIdx.x % X, y = threadIdx.x / X;

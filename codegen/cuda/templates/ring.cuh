@@ -213,6 +213,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         }
       }
     });
+    acc.settle();
     meet<32>(acc);
     const u32 r = q % kResults;
     if constexpr (!K::Copies) __syncwarp();  // with slots, giving them back orders what the lanes read before
