@@ -18,6 +18,7 @@ Emitter::Emitter(const Kernel& k, const Schedule& s, const Device& device, llvm:
       vector_bit(k.axes.empty() ? 0 : AxisSet(1u << s.vector_axis)),
       width(k.axes.empty() ? 1 : std::max<unsigned>(1, s.lane[s.vector_axis])),
       side(std::max<unsigned>(1, s.steps)) {
+  native_fma_ = device.features.find("+fma") != std::string::npos || device.features.find("+neon") != std::string::npos;
   native_half_ = device.features.find("+f16c") != std::string::npos ||
                  device.features.find("+fullfp16") != std::string::npos ||
                  device.features.find("+avx512fp16") != std::string::npos;
@@ -370,6 +371,10 @@ V Emitter::compute(Frame& frame, Val v) {
     Cells c{b, compute_type(from)};
     V r = inverse(frame, inst.args[1]), q = c.mul(args[0], r);
     out = c.fma(c.fma(c.neg(q), args[1], args[0]), r, q);
+  } else if (inst.op == Op::fma && (inst.relax & kContract)) {
+    // A sum that may be contracted: without the instruction it stays a product and a sum.
+    Cells c{b, compute_type(from)};
+    out = native_fma_ ? c.fma(args[0], args[1], args[2]) : c.add(c.mul(args[0], args[1]), args[2]);
   } else if (inst.op == Op::bitcast) {
     out = convert.bitcast(args[0], from, inst.type);
   } else if (info(inst.op).form == Form::formula) {

@@ -140,6 +140,7 @@ class Emitter {
   V zeros();                                  // memory that holds zero bits, for loads whose guard is false
 
   bool native_half_;
+  bool native_fma_;
   std::vector<uint32_t> ordinal_;  // of a load or store
   llvm::Function* function_ = nullptr;
   llvm::BasicBlock* entry_ = nullptr;  // arguments and variables; ends in a jump to the body

@@ -383,6 +383,19 @@ void Body::store(Val store) {
   line("}");
 }
 
+/// The cell (cells.cuh) of an op that may have fewer terms, or nothing.
+const char* few_cell(const Inst& inst) {
+  if (!(inst.relax & kFewerTerms) || compute_type(inst.type) != DType::f32) return nullptr;
+  switch (inst.op) {
+    case Op::exp: return "exp_few";
+    case Op::div: return "div_few";
+    case Op::reciprocal: return "rcp_few";
+    case Op::sigmoid: return "sigmoid_few";
+    case Op::silu: return "silu_few";
+    default: return nullptr;
+  }
+}
+
 std::string Body::compute(Val v) {
   const Inst& inst = w_.inst(v);
   std::vector<std::string> args;
@@ -406,10 +419,14 @@ std::string Body::compute(Val v) {
   if (inst.op == Op::cast && w_.lies_inside(inst.args[0], inst.type)) return "cast_inside<" + c_type(inst.type) + ">(" + args[0] + ")";
   if (inst.op == Op::cast) return w_.packed_only[v] || w_.packs[v] ? narrowable(from, args[0]) : cast(from, inst.type, args[0]);
   if (inst.op == Op::bitcast) return bitcast(from, inst.type, args[0]);
+  if (const char* few = few_cell(inst)) {
+    out = std::string(few) + "(" + args[0] + (args.size() > 1 ? ", " + args[1] : "") + ")";
+    return w_.rounds(v) ? round(inst.type, out) : out;
+  }
   if (info(inst.op).form == Form::formula) {
     const DType type = compute_type(inst.type);
-    if (inst.op == Op::exp && type == DType::f32 && (inst.relax & (kFewerTerms | kNear))) {
-      out = (inst.relax & kFewerTerms ? "exp_few(" : "exp_near(") + args[0] + ")";
+    if (inst.op == Op::exp && type == DType::f32 && (inst.relax & kNear)) {
+      out = "exp_near(" + args[0] + ")";
       return w_.rounds(v) ? round(inst.type, out) : out;
     }
     w_.use_formula(inst.op, inst.type);

@@ -173,3 +173,8 @@ D f32 rcp_few(f32 x) {
   return y;
 #endif
 }
+// Under Numerics::fast, too: within 2^-18 where operands and results are normal numbers below 2^126. e^-x is scaled so that neither it nor its
+// reciprocal overflows.
+D f32 div_few(f32 x, f32 y) { return x * rcp_few(y); }
+D f32 sigmoid_few(f32 x) { return rcp_few(least(exp2_few(fmaf(x, -kLog2e, -16.0f)), 0x1p125f) + 0x1p-16f) * 0x1p-16f; }
+D f32 silu_few(f32 x) { return greatest(x, -98.0f) * sigmoid_few(x); }

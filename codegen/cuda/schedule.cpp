@@ -157,7 +157,8 @@ void measure(Scene& c) {
     if (inst.kind == Kind::store && (inst.varies == all || !c.reduces)) c.stored += lane * int64_t(c.size(v));
     if (inst.kind != Kind::compute || c.view.level(v) != Level::element) continue;
     // Liberties of composites (body.cpp): exp in hardware, a division by a row value as a multiplication.
-    const bool few = inst.op == Op::exp && (inst.relax & (kFewerTerms | kNear));
+    const bool few = (inst.op == Op::exp && (inst.relax & (kFewerTerms | kNear))) ||
+                     ((inst.op == Op::sigmoid || inst.op == Op::silu) && (inst.relax & kFewerTerms));
     const bool reciprocal = inst.op == Op::div && (inst.relax & kReciprocal) && c.view.level(inst.args[1]) == Level::row;
     c.formulas |= info(inst.op).form == Form::formula;
     c.heavy += few ? 3 : reciprocal ? 1 : info(inst.op).cost;

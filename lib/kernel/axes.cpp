@@ -194,18 +194,6 @@ void arrange_axes(Kernel& kernel) {
   merge_neighbours(kernel);
 }
 
-void relax_rounding(Kernel& kernel) {
-  std::vector<char> seen(kernel.values.size(), false);
-  for (const Inst& inst : kernel.values) {
-    const bool looks = inst.kind == Kind::store ||
-                       (inst.kind == Kind::compute && (inst.op == Op::cast || inst.op == Op::bitcast || info(inst.op).rule == Rule::compare));
-    if (looks)
-      for (Val arg : inst.args) seen[arg] = true;
-  }
-  for (size_t k = 0; k < kernel.values.size(); k++)
-    if (!seen[k] && kernel.values[k].op != Op::cast) kernel.values[k].rounds = false;
-}
-
 void find_varying_axes(Kernel& kernel) {
   const AxisSet reduced = kernel.reduced_axes();
   for (size_t k = 0; k < kernel.values.size(); k++) {

@@ -10,8 +10,6 @@ void drop_unused(Kernel& kernel);
 /// Drops axes of extent 1 (one stays; one reduced one stays where there are reductions), orders the others by the strides of the
 /// costliest operand, and makes one of neighbours that every access walks alike.
 void arrange_axes(Kernel& kernel);
-/// `fused` and `fast`: a narrow float result need not be rounded unless a compare, a cast or an output sees it.
-void relax_rounding(Kernel& kernel);
 void find_varying_axes(Kernel& kernel);
 /// Sweeps, row stores, and which input may share memory with which output.
 void plan_sweeps(Kernel& kernel);

@@ -14,6 +14,7 @@
 
 #include "lib/ir/convert.h"
 #include "lib/kernel/axes.h"
+#include "lib/kernel/liberties.h"
 #include "lib/kernel/builder.h"
 
 namespace fusec {
@@ -342,8 +343,12 @@ struct Attempt : KernelBuilder {
     drop_unused(kernel);
     arrange_axes(kernel);
     if (kernel.axes.size() > kMaxAxes) return refuse("too-many-axes", "more than 16 axes remain");
-    if (options.numerics != Numerics::strict) relax_rounding(kernel);
     find_varying_axes(kernel);
+    if (options.numerics != Numerics::strict) {
+      relax_rounding(kernel);
+      grant(kernel, options.numerics);
+      contract(kernel);
+    }
     plan_sweeps(kernel);
     find_in_place(kernel);
   }

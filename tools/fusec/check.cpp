@@ -31,6 +31,7 @@ double rounding(DType type) {
 struct Dependence {
   double length = 0;
   double coarsest = 0;
+  double narrow = 0;   // roundings to narrow floats along the longest way, added up: what fused and fast may leave out
 };
 
 std::vector<Dependence> dependences(const Graph& graph, const Sizes& sizes) {
@@ -40,8 +41,10 @@ std::vector<Dependence> dependences(const Graph& graph, const Sizes& sizes) {
     Dependence& d = out[id];
     for (NodeId arg : node.args) {
       d.length = std::max(d.length, out[arg].length);
+      d.narrow = std::max(d.narrow, out[arg].narrow);
       if (out[arg].length > 0) d.coarsest = std::max({d.coarsest, out[arg].coarsest, rounding(graph.node(arg).type.dtype)});
     }
+    if (rounding(node.type.dtype) > 0x1p-24) d.narrow += rounding(node.type.dtype);
     if ((node.op == Op::sum || node.op == Op::prod) && is_float(node.type.dtype)) {
       const double from = double(elements(graph.node(node.args[0]).type.shape).value(sizes).value_or(1));
       const double to = double(elements(node.type.shape).value(sizes).value_or(1));
@@ -130,7 +133,8 @@ Result<CheckReport> check(const Graph& graph, std::span<const Tensor> inputs, co
       double relative = unit * (16 + 4 * std::sqrt(d.length)) + 2 * rounding(w.dtype);
       // A narrow value on the way may round to the other neighbour; its consumers see that whole step.
       if (d.coarsest > 0x1p-24) relative += 4 * d.coarsest;
-      if (numerics != Numerics::strict) relative += 32 * unit;
+      if (numerics != Numerics::strict) relative += 32 * unit + 2 * d.narrow;
+      if (numerics == Numerics::fast) relative += 8 * 0x1p-18;  // fewer terms, a few times in a row
       bound = relative * std::max(scale(w), 1e-30);
     } else if (!exact && is_integer(w.dtype)) {
       bound = 1;
