@@ -226,7 +226,7 @@ void Emitter::passes() {
       members += "  " + w_.words_type(v) + " l" + n(v) + ";\n";
       if (copies_ && in_cut(v)) {
         load.close_loop();
-        load.line("fetch<" + n(std::min<size_t>(w_.access(v).bytes, 16)) + ", false>(raw.l" + n(v) + ", slot + (" + slot_offset(v) + " + at * " +
+        load.line("fetch<" + n(std::min<size_t>(w_.access(v).bytes, w_.V * bytes(w_.operand(v).type))) + ", false>(raw.l" + n(v) + ", slot + (" + slot_offset(v) + " + at * " +
                   n(bytes(w_.operand(v).type)) + lead(load, v) + "), 0);");
         load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
         continue;
@@ -327,7 +327,7 @@ std::string Emitter::slot_offset(Val v) const {
 
 /// A slice that begins between two 16-byte pieces of memory begins between the same ones in its slot.
 std::string Emitter::lead(Body& body, Val v) {
-  if (!ring_windowed(view_, s_)) return "";
+  if (w_.access(v).bytes == 16) return "";
   const std::string at = w_.args.field(Slot::pointer, view_.access_of[v]) + " + (" + body.offset(v, "") + ")";
   return " + (Ix)((u32)(u64)(" + at + ") - (u32)at * " + n(bytes(w_.operand(v).type)) + " & 15u)";
 }

@@ -33,21 +33,25 @@ std::vector<Val> ring_loads(const View& view, const Facts& facts) {
   return out;
 }
 
-/// May bulk copies take these loads of this call? Where slices begin and end between 16-byte pieces, neighbours come along: then rows
-/// must follow each other without gaps.
-bool copies(const View& view, const Schedule& s, const Facts& facts, const std::vector<Val>& loads) {
-  bool exact = s.edges == Edges::full, dense = facts.extents[s.vector_axis] == facts.columns;
-  for (Val v : loads) {
-    const size_t n = view.access_of[v];
-    const Facts::Access& f = facts.access[n];
-    exact &= s.access[n].bytes == 16 && f.step[s.vector_axis] == 1;
-    dense &= f.step[s.vector_axis] == 1;
-    int64_t row = facts.columns;
-    const std::vector<unsigned> kept = view.space(false);
-    for (size_t k = kept.size(); k-- > 0; row *= facts.extents[kept[k]])
-      dense &= facts.extents[kept[k]] == 1 || f.step[kept[k]] == row;
-  }
-  return exact || dense;
+/// Does every run of this load begin and end between 16-byte pieces of memory?
+bool in_pieces(const View& view, const Schedule& s, const Facts& facts, Val load) {
+  const Facts::Access& f = facts.access[view.access_of[load]];
+  const int64_t size = size_of(view, load);
+  if (s.edges != Edges::full || f.align % 16 || f.step[s.vector_axis] != 1 || facts.extents[s.vector_axis] * size % 16) return false;
+  for (size_t k = 0; k < facts.extents.size(); ++k)
+    if (k != s.vector_axis && facts.extents[k] > 1 && f.step[k] * size % 16) return false;
+  return true;
+}
+
+/// Do its rows follow each other without gaps? Then a slice may take the neighbours along that share its first and last piece.
+bool dense(const View& view, const Schedule& s, const Facts& facts, Val load) {
+  const Facts::Access& f = facts.access[view.access_of[load]];
+  if (facts.extents[s.vector_axis] != facts.columns || f.step[s.vector_axis] != 1) return false;
+  int64_t row = facts.columns;
+  const std::vector<unsigned> kept = view.space(false);
+  for (size_t k = kept.size(); k-- > 0; row *= facts.extents[kept[k]])
+    if (facts.extents[kept[k]] > 1 && f.step[kept[k]] != row) return false;
+  return true;
 }
 
 /// The same for calls that differ in alignment: with the space for pieces at both ends of a slice.
@@ -109,28 +113,35 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   s.dynamic_rows = true;
   s.finish = Finish::none;
   for (Access& a : s.access) a.early = 0;
-  if (!copies(view, s, facts, loads)) s.keep = Keep::reload, s.slots = s.ahead = 0, s.cut.clear();
+  bool exact = true, all_dense = true;
+  for (Val v : loads) {
+    exact &= in_pieces(view, s, facts, v);
+    all_dense &= dense(view, s, facts, v);
+  }
+  // In slots, 16 says that slices are whole pieces, however little of one a lane takes.
+  for (Val v : loads)
+    if (exact) s.access[view.access_of[v]].bytes = 16;
+  if (!exact && !all_dense) s.keep = Keep::reload, s.slots = s.ahead = 0, s.cut.clear();
   return "";
 }
 
-// Measured (docs/cuda.md): the smallest cluster that leaves a block 64 KiB of a row, in slices of 32 KiB, so that the next row is folded
-// while this one waits for its peers. Where a row does not fit beside the copies under way it is copied again for each sweep, in slices of
+// Measured (docs/cuda.md): a cluster of up to 4 with 32 KiB of a row a block, larger ones with 64, in slices of 32 KiB, so that the next
+// row is folded while this one waits for its peers. Where a row does not fit beside the copies under way it is copied again for each sweep, in slices of
 // 16 KiB.
 std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, const Device& device, const Schedule& start) {
   Schedule s = start;
   const View view(kernel, s.vector_axis);
   const int64_t V = std::max<int>(1, s.lane[s.vector_axis]), row_bytes = ring_shape(kernel, s, facts.columns).row_bytes;
   int64_t cluster = 1;
-  while (cluster < device.max_cluster && facts.columns * row_bytes > cluster * 68 * KiB) cluster *= 2;
+  while (cluster < device.max_cluster && facts.columns * row_bytes > cluster * (cluster < 4 ? 34 : 68) * KiB) cluster *= 2;
   s.cluster = uint16_t(cluster);
   int64_t words = 1;  // a lane step of all that a sweep may load
   for (Val v : view.accesses)
     if (kernel.values[v].kind == Kind::load && view.level(v) == Level::element) words += ceil_div(size_of(view, v) * (view.wide(v) ? V : 1), 4);
-  const int64_t most_steps = std::clamp<int64_t>(41 / words, 1, 4);
-  // Squared deviations read a lane's elements twice: 32 of them want more registers than 512 lanes have.
+  // Squared deviations read a lane's elements twice: 32 of them want more registers than 512 lanes have. More lanes take 16 each.
   bool twice = false;
-  for (const Reduction& r : kernel.reductions) twice |= r.fold == Fold::welford;
-  const int64_t most_threads = twice && V > 4 ? 384 : 512;
+  for (const Reduction& r : kernel.reductions) twice |= r.fold == Fold::welford && V > 4;
+  const int64_t most_steps = std::clamp<int64_t>(41 / words, 1, twice ? 2 : V > 4 ? 4 : 8), most_threads = twice ? 704 : 512;
   s.slices = 1;
   const int64_t part = ring_shape(kernel, s, facts.columns).part;
   for (int64_t slice_bytes : {32 * KiB, 16 * KiB}) {

@@ -332,9 +332,9 @@ void rows(Scene& c) {
   const int64_t arithmetic = c.heavy > 8 ? 16 : 4;
   // One sweep without element stores reads the row once whatever it does; else a long row waits on chip for the next sweep.
   const bool once = c.view.folds() == 1 && c.view.element_stores().empty();
-  // From 48 KiB on (32 KiB of narrow types, more elements a lane) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of
+  // From 48 KiB on (24 KiB of narrow types, more elements a lane) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of
   // the copy rate there, f32 [32768] at 0.78.
-  if ((!lanes || columns * widest_size(c) > (c.V > 4 ? 32 : 48) * 1024) && !once) {
+  if ((!lanes || columns * widest_size(c) > (c.V > 4 ? 24 : 48) * 1024) && !once) {
     if (auto chosen = ring_schedule(c.kernel, c.facts, c.device, s)) {
       s = *chosen;
       return;
@@ -347,7 +347,7 @@ void rows(Scene& c) {
     s.lanes_per_row = 512;
     const int64_t U = pow2_floor(std::clamp<int64_t>(ceil_div(64, std::max<int64_t>(c.loaded, 4)), 1, 8));
     s.rows_in_flight = uint16_t(U);
-    s.min_blocks = blocks_for(s.threads, 28 + U * ceil_div(c.loaded, 4) + c.V * 3 + arithmetic);
+    s.min_blocks = blocks_for(s.threads, 24 + U * ceil_div(c.loaded, 4));
     return;
   }
   s.keep = Keep::registers;
@@ -380,7 +380,8 @@ void rows(Scene& c) {
   s.min_blocks = blocks_for(s.threads, registers);
   // With large blocks, or exp, the estimate is too careful: ptxas does with the row's words and some 24 more, and 1,536 threads instead of
   // 1,024 are worth it (softmax f32 [8192]: 1.00 of the copy rate against 0.89).
-  if (lanes >= 512 || (arithmetic > 4 && lanes >= 256)) s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, (c.V > 4 ? 32 : 24) + s.steps * held + (fits ? late : 0)));
+  if (lanes >= 512 || (lanes >= 256 && (arithmetic > 4 || (c.V > 4 && c.view.folds() > 1))))
+    s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, (c.V > 4 ? 28 : 24) + s.steps * held + (fits ? late : 0)));
 }
 
 void column(Scene& c) {

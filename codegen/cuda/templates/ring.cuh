@@ -16,6 +16,10 @@ template <int Slots> struct Turn {  // a slot, and which time around
   }
 };
 
+template <bool B> struct Flag {
+  static constexpr bool value = B;
+};
+
 template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, int Ahead> struct Ring {
   typedef typename K::Ix Ix;
   typedef typename K::Args Args;
@@ -184,36 +188,39 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     }
   }
   static RD Ix vector(int j) { return (Ix)(j * Threads + threadIdx.x) * K::V; }
+  // `f` with every vector of a slice that is there, or `none` with its place. Whole: none of them is short, and the compiler knows it.
+  template <bool Whole, class F, class N> RD void each_vector(At& t, Ix from, Ix to, F f, N none) {
+#pragma unroll
+    for (int j = 0; j < Steps; ++j) {
+      const Ix e = from + vector(j);
+      if (e < to) {
+        if constexpr (Whole) __builtin_assume(e >= 0);
+        K::element_at(a, e, t);
+        f(j, Whole ? (int)K::V : count_of(e, columns));
+      } else {
+        none(j);
+      }
+    }
+  }
+  template <class F> RD void in_slice(Ix from, Ix to, F f) {
+    if (!K::Windows || (from >= 0 && (to < columns || (to - from) % K::V == 0))) f(Flag<true>());
+    else f(Flag<false>());
+  }
   template <int S> RD void fold(At& t, const Row& row, u32 q, Turn<Slots>& turn) {
     typedef typename K::template Acc<S> Acc;
     Acc acc;
     acc.zero();
     sweep<S>(t, row, turn, [&](Ix from, Ix to, const typename K::template Raw<S> (&raw)[Steps]) {
-      if constexpr (K::Together) {
-        typename K::template Lane<S> x[Steps];
-#pragma unroll
-        for (int j = 0; j < Steps; ++j) {
-          const Ix e = from + vector(j);
-          if (e < to) {
-            K::element_at(a, e, t);
-            K::take(Int<S>(), a, t, count_of(e, columns), raw[j], row, x[j]);
-          } else {
-            x[j].none();
-          }
+      in_slice(from, to, [&](auto whole) {
+        if constexpr (K::Together) {
+          typename K::template Lane<S> x[Steps];
+          each_vector<whole.value>(t, from, to, [&](int j, int n) { K::take(Int<S>(), a, t, n, raw[j], row, x[j]); }, [&](int j) { x[j].none(); });
+          acc.fold(x);
+        } else {
+          each_vector<whole.value>(t, from, to, [&](int j, int n) { K::fold(Int<S>(), a, t, n, raw[j], row, acc); }, [](int) {});
         }
-        acc.fold(x);
-      } else {
-#pragma unroll
-        for (int j = 0; j < Steps; ++j) {
-          const Ix e = from + vector(j);
-          if (e < to) {
-            K::element_at(a, e, t);
-            K::fold(Int<S>(), a, t, count_of(e, columns), raw[j], row, acc);
-          }
-        }
-      }
+      });
     });
-    acc.settle();
     meet<32>(acc);
     const u32 r = q % kResults;
     if constexpr (!K::Copies) __syncwarp();  // with slots, giving them back orders what the lanes read before
@@ -235,14 +242,9 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       finish<S + 1>(t, row, q + 1, turn);
     } else if constexpr (K::Stores) {
       sweep<K::Folds>(t, row, K::Kept ? turn : early, [&](Ix from, Ix to, const typename K::template Raw<K::Folds> (&raw)[Steps]) {
-#pragma unroll
-        for (int j = 0; j < Steps; ++j) {
-          const Ix e = from + vector(j);
-          if (e < to) {
-            K::element_at(a, e, t);
-            K::store(a, t, count_of(e, columns), raw[j], row);
-          }
-        }
+in_slice(from, to, [&](auto whole) {
+          each_vector<whole.value>(t, from, to, [&](int j, int n) { K::store(a, t, n, raw[j], row); }, [](int) {});
+        });
       });
     }
   }
