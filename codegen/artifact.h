@@ -65,6 +65,12 @@ struct Artifact {
   std::map<std::string, int64_t> facts;  // registers, spill_bytes, shared_bytes, compile_us … for explain
 };
 
+/// How much of a multiprocessor a kernel fills: blocks that fit at once, and their threads as a part of all it holds. 0: unknown.
+struct Occupancy {
+  int blocks = 0;
+  double fraction = 0;
+};
+
 /// Size of the argument block.
 size_t args_bytes(const std::vector<Slot>& slots);
 

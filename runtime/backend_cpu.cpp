@@ -33,9 +33,11 @@ class CpuBackend final : public Backend {
     return cpu::launch(kernel, schedule, facts);
   }
   std::string settle(const Kernel& kernel, const Facts& facts, Schedule& schedule) const override {
-    static const std::shared_ptr<const Scheduler> kScheduler = cpu::scheduler(cpu::host());
-    return kScheduler->settle(kernel, facts, schedule);
+    return scheduler_->settle(kernel, facts, schedule);
   }
+  std::vector<Candidate> candidates(const Kernel& kernel, const Facts& facts) const override { return scheduler_->candidates(kernel, facts); }
+  std::string device_key() const override { return scheduler_->device_key(); }
+  std::string target_key() const override { return scheduler_->target_key(); }
 
   Result<std::shared_ptr<const Loaded>> load(const Kernel& kernel, const Schedule& schedule, Cache& cache) const override {
     const Digest key = cache_key({"cpu", print(kernel), bytes(schedule), identity_});
@@ -133,6 +135,7 @@ class CpuBackend final : public Backend {
   static constexpr int64_t kChunk = 1 << 20;  // bytes that a thread copies, fills or reads at a time
   std::string name_ = "cpu", identity_;
   mutable Stopwatch compiling_, loading_;
+  std::shared_ptr<const Scheduler> scheduler_ = cpu::scheduler(cpu::host());
 };
 
 }  // namespace

@@ -263,7 +263,11 @@ class Packing {
       const Facts aligned = with_alignment(kernel, draft.facts, true), misaligned = with_alignment(kernel, draft.facts, false);
       Result<Choice> best = p_.chooser.choose(draft.number, kernel, aligned, p_.backend);
       if (!best) return best.error();
-      // What was set by hand may need alignment; then calls without it go by the model.
+      // What was set by hand may need alignment; then calls without it go by the model. It is an experiment: such calls may compile.
+      if (best->by == Choice::hand && draft.schedule == best->schedule) {
+        want(draft.number, *draft.variant, best->schedule);
+        continue;
+      }
       Result<Choice> least = p_.chooser.choose(draft.number, kernel, misaligned, p_.backend);
       if (!least) least = p_.chooser.choose(Chooser::kNoStep, kernel, misaligned, p_.backend);
       want(draft.number, *draft.variant, best->schedule);

@@ -1,11 +1,43 @@
 #include "runtime/chooser.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cstdlib>
+
+#include "runtime/log.h"
 
 namespace fusec {
 
-Result<Chooser> Chooser::make(const std::vector<std::string>& edits) {
+namespace {
+
+/// The file of FUSEC_TUNING, read once a process; null when there is none, or none that can be used.
+std::shared_ptr<const Tuning> tuning_of_environment() {
+  static const std::shared_ptr<const Tuning> kTuning = []() -> std::shared_ptr<const Tuning> {
+    const char* path = std::getenv("FUSEC_TUNING");
+    if (!path || !*path) return nullptr;
+    Result<Tuning> tuning = Tuning::load(path);
+    if (!tuning) {
+      log_warning("FUSEC_TUNING is ignored: " + tuning.error().message);
+      return nullptr;
+    }
+    if (!tuning->note().empty()) log_warning("FUSEC_TUNING: " + tuning->note());
+    return std::make_shared<const Tuning>(std::move(*tuning));
+  }();
+  return kTuning;
+}
+
+}  // namespace
+
+Result<Chooser> Chooser::make(const std::vector<std::string>& edits, const std::string& tuning) {
   Chooser out;
+  if (tuning.empty()) {
+    out.tuning_ = tuning_of_environment();
+  } else {
+    Result<Tuning> loaded = Tuning::load(tuning);
+    if (!loaded) return loaded.error();
+    if (!loaded->note().empty()) log_warning(loaded->note());
+    out.tuning_ = std::make_shared<const Tuning>(std::move(*loaded));
+  }
   for (const std::string& text : edits) {
     Edit edit{kNoStep, text};
     const size_t colon = text.find(':');
@@ -23,14 +55,20 @@ Result<Chooser> Chooser::make(const std::vector<std::string>& edits) {
 }
 
 Result<Choice> Chooser::choose(size_t step, const Kernel& kernel, const Facts& facts, const Scheduler& scheduler) const {
-  Choice out{Choice::model, scheduler.schedule(kernel, facts)};
+  Choice out{Choice::model, scheduler.schedule(kernel, facts), ""};
   if (step == kNoStep) return out;
+  if (const TuningEntry* entry = tuning_ ? tuning_->find(scheduler.device_key(), scheduler.target_key(), kernel, facts) : nullptr) {
+    const std::vector<Candidate> candidates = scheduler.candidates(kernel, facts);
+    auto found = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& c) { return c.edits == entry->schedule; });
+    if (found != candidates.end()) out.by = Choice::tuned, out.schedule = found->schedule;
+    else out.note = "the tuning file's '" + entry->schedule + "' is no candidate any more, or not for this call";
+  }
   for (const Edit& edit : edits_) {
     if (edit.step != kNoStep && edit.step != step) continue;
     if (Status done = set(out.schedule, edit.text); !done) return done.error();
     out.by = Choice::hand;
   }
-  if (out.by == Choice::model) return out;
+  if (out.by != Choice::hand) return out;
   if (const std::string why = scheduler.settle(kernel, facts, out.schedule); !why.empty())
     return input_error("schedule of g" + std::to_string(step) + " set by hand: " + why + "; it is: " + print(out.schedule));
   return out;
@@ -39,6 +77,7 @@ Result<Choice> Chooser::choose(size_t step, const Kernel& kernel, const Facts& f
 const char* name(Choice::By by) {
   switch (by) {
     case Choice::model: return "model";
+    case Choice::tuned: return "tuning file";
     case Choice::hand: return "hand";
   }
   return "?";

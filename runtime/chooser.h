@@ -1,20 +1,20 @@
 #pragma once
-// Which schedule a kernel takes: the back end's model, unless somebody set fields by hand.
+// Which schedule a kernel takes: the back end's model, unless a tuning file knows better or somebody set fields by hand.
 //
-//   Result<Chooser> chooser = Chooser::make({"threads=512", "g1:keep=reload"});
+//   Result<Chooser> chooser = Chooser::make({"threads=512", "g1:keep=reload"}, "h200.json");
 //   Result<Choice> choice = chooser->choose(step, kernel, facts, scheduler);
 
 #include <string>
 #include <vector>
 
-#include "codegen/scheduler.h"
-#include "fusec/result.h"
+#include "runtime/tuning.h"
 
 namespace fusec {
 
 struct Choice {
-  enum By : uint8_t { model, hand } by = model;
+  enum By : uint8_t { model, tuned, hand } by = model;
   Schedule schedule;
+  std::string note;  // why a tuning file's choice was not taken
 };
 
 class Chooser {
@@ -24,8 +24,9 @@ class Chooser {
 
   Chooser() = default;
   /// `edits` are FIELD=VALUE (set() in codegen/schedule.h) for every kernel, or gN:FIELD=VALUE for kernel N; later ones win.
-  /// Errors   input: an edit that is not of this form. Whether fields and values exist is seen when they are applied.
-  static Result<Chooser> make(const std::vector<std::string>& edits);
+  /// `tuning` is a tuning file; "": the one that FUSEC_TUNING names, if any, which is ignored with a warning when it is not usable.
+  /// Errors   input: an edit that is not of this form (whether fields and values exist is seen when they are applied); the tuning file.
+  static Result<Chooser> make(const std::vector<std::string>& edits, const std::string& tuning);
 
   /// Errors   input: no such field or value, or the kernel cannot run like that.
   Result<Choice> choose(size_t step, const Kernel& kernel, const Facts& facts, const Scheduler& scheduler) const;
@@ -36,9 +37,10 @@ class Chooser {
     std::string text;
   };
   std::vector<Edit> edits_;
+  std::shared_ptr<const Tuning> tuning_;  // null: none
 };
 
-/// "model", "hand"
+/// "model", "tuning file", "hand"
 const char* name(Choice::By by);
 
 }  // namespace fusec

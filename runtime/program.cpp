@@ -99,7 +99,7 @@ Program::Impl::Impl(ProgramPlan plan, std::shared_ptr<const Backend> backend, co
 }
 
 Status Program::Impl::prepare() {
-  Result<Chooser> chooser = Chooser::make(options_.schedule);
+  Result<Chooser> chooser = Chooser::make(options_.schedule, options_.tuning);
   if (!chooser) return chooser.error();
   chooser_ = std::move(*chooser);
   if (!backend_) return Done{};

@@ -43,12 +43,44 @@ std::string settle(const Kernel& kernel, const Facts& facts, const Device& devic
   return "";
 }
 
+/// Twice and half as many vectors side by side, wider and narrower vectors, shorter items, memory asked for in other ways.
+std::vector<Candidate> candidates(const Scheduler& scheduler, const Kernel& kernel, const Facts& facts) {
+  CandidateList list(scheduler, kernel, facts);
+  const Schedule own = list.own();
+  if (kernel.axes.empty()) return list.take();
+  const int lane = std::max<int>(1, own.lane[own.vector_axis]), steps = std::max<int>(1, own.steps);
+  auto each = [](const char* name, std::vector<int> numbers) {
+    std::vector<std::string> out;
+    for (int n : numbers) out.push_back(std::string(name) + "=" + std::to_string(n));
+    return out;
+  };
+  std::vector<std::string> memory{""};
+  for (const char* mark : {"p", "b"}) {  // all wide accesses with prefetching; all wide stores past the caches
+    std::string edits;
+    size_t n = 0;
+    for (const Inst& inst : kernel.values) {
+      if (inst.kind != Kind::load && inst.kind != Kind::store) continue;
+      const Access& a = own.access[n];
+      const bool wide = a.bytes > bytes(kernel.operands[inst.operand].type) && !a.staged;
+      if (wide && (*mark == 'p' || (inst.kind == Kind::store && inst.map.guard == kNoVal)))
+        edits += (edits.empty() ? "access." : " access.") + std::to_string(n) + "=" + std::to_string(a.bytes) + mark;
+      ++n;
+    }
+    if (!edits.empty()) memory.push_back(edits);
+  }
+  list.combine({each("steps", {steps, std::max(1, steps / 2), steps * 2}), each("lane", {lane, std::max(2, lane / 2), lane * 2}), memory});
+  return list.take();
+}
+
 class CpuScheduler final : public Scheduler {
  public:
   explicit CpuScheduler(const Device& device) : device_(device) {}
   Schedule schedule(const Kernel& kernel, const Facts& facts) const override { return cpu::schedule(kernel, facts, device_); }
   Launch launch(const Kernel& kernel, const Schedule& s, const Facts& facts) const override { return cpu::launch(kernel, s, facts); }
   std::string settle(const Kernel& kernel, const Facts& facts, Schedule& s) const override { return cpu::settle(kernel, facts, device_, s); }
+  std::vector<Candidate> candidates(const Kernel& kernel, const Facts& facts) const override { return cpu::candidates(*this, kernel, facts); }
+  std::string device_key() const override { return target_key(); }
+  std::string target_key() const override { return "cpu: " + device_.cpu + ", " + std::to_string(device_.vector_bytes) + " bytes"; }
 
  private:
   Device device_;

@@ -53,7 +53,11 @@ Launch launch(const Kernel& kernel, const Schedule& schedule, const Facts& facts
 
 /// Scheduler::settle: "" or why the kernel cannot run like that on such a call.
 std::string settle(const Kernel& kernel, const Facts& facts, const Device& device, Schedule& schedule);
-/// schedule, launch and settle for a device.
+/// Blocks of a multiprocessor that registers, shared memory and threads leave room for.
+Occupancy occupancy(const Artifact& artifact, const Launch& launch, const Device& device);
+/// Scheduler::candidates.
+std::vector<Candidate> candidates(const Scheduler& scheduler, const Kernel& kernel, const Facts& facts);
+/// All of it for a device that need not be there.
 std::shared_ptr<const Scheduler> scheduler(const Device& device);
 
 /// CUDA C++ of a kernel: prelude sections, one skeleton, the body as `struct K`, and the entry. Deterministic; holds no name or

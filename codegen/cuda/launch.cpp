@@ -100,4 +100,20 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
   return out;
 }
 
+Occupancy occupancy(const Artifact& artifact, const Launch& launch, const Device& device) {
+  auto fact = [&](const char* key) {
+    auto found = artifact.facts.find(key);
+    return found == artifact.facts.end() ? int64_t{0} : found->second;
+  };
+  const int64_t registers = fact("registers"), warps = ceil_div(launch.block, 32);
+  if (!registers || !warps) return {};
+  const bool small = device.sm == 86 || device.sm == 87 || device.sm == 89 || device.sm >= 120;
+  const int64_t most_warps = small ? 48 : 64, most_blocks = small ? 24 : 32;
+  // Registers are given out by 256 a warp, shared memory by 128 bytes and 1 KiB for the system a block.
+  const int64_t by_registers = 65536 / (ceil_div(registers * 32, 256) * 256) / warps;
+  const int64_t shared = ceil_div(int64_t(launch.shared) + fact("shared_bytes"), 128) * 128 + 1024;
+  const int64_t blocks = std::min({most_blocks, most_warps / warps, by_registers, (device.shared_per_block + 1024) / shared});
+  return {int(blocks), double(blocks * warps) / double(most_warps)};
+}
+
 }  // namespace fusec::cuda

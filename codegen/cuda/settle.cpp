@@ -79,8 +79,9 @@ std::string rows(Settling& c) {
     }
     case Keep::registers: {
       if (s.cut.empty() && !c.view.element_stores().empty()) return "keep=registers: nothing is cut";
-      if (!pow2(s.lanes_per_row) || s.lanes_per_row > s.threads) return "lanes_per_row=" + text(s.lanes_per_row) + ": a power of two up to threads is expected";
-      if (s.lanes_per_row > 32 && s.lanes_per_row != s.threads) s.threads = s.lanes_per_row;
+      if (!pow2(s.lanes_per_row) || s.lanes_per_row > 1024) return "lanes_per_row=" + text(s.lanes_per_row) + ": a power of two up to 1024 is expected";
+      if (s.threads < s.lanes_per_row) s.threads = s.lanes_per_row;
+      if (s.threads % s.lanes_per_row) return "threads=" + text(s.threads) + ": whole rows of lanes are expected";
       const int64_t steps = ceil_div(c.vectors(), s.lanes_per_row);
       if (steps * c.V > 128) return "lanes_per_row=" + text(s.lanes_per_row) + ": " + text(steps * c.V) + " elements a lane are more than registers hold";
       if (s.rows_in_flight * steps > 64) return "rows_in_flight=" + text(s.rows_in_flight) + ": more than registers hold";
@@ -149,6 +150,9 @@ class CudaScheduler final : public Scheduler {
   Schedule schedule(const Kernel& kernel, const Facts& facts) const override { return cuda::schedule(kernel, facts, device_); }
   Launch launch(const Kernel& kernel, const Schedule& s, const Facts& facts) const override { return cuda::launch(kernel, s, facts, device_); }
   std::string settle(const Kernel& kernel, const Facts& facts, Schedule& s) const override { return cuda::settle(kernel, facts, device_, s); }
+  std::vector<Candidate> candidates(const Kernel& kernel, const Facts& facts) const override { return cuda::candidates(*this, kernel, facts); }
+  Occupancy occupancy(const Artifact& artifact, const Launch& launch) const override { return cuda::occupancy(artifact, launch, device_); }
+  std::string target_key() const override { return "sm_" + std::to_string(device_.sm); }
 
  private:
   Device device_;

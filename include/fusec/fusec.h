@@ -39,6 +39,7 @@ struct CompileOptions {
   bool cache = true;                       // use the cache directory of the user
   std::vector<std::string> disabled_rules; // rewrite rules that must not fire
   bool fuse = true;                        // false: one kernel an operation
+  std::string tuning;                      // a tuning file (fusec tune) to take schedules from; "": FUSEC_TUNING's, if it is set
   std::vector<std::string> schedule;       // for experiments: fields of the kernels' schedules set by hand, "threads=512" or, for
                                            // one of them, "g1:keep=reload" (codegen/schedule.h). Results may round differently
   std::string switches;                    // for looking inside: "--dump-dir=DIR --print-changed" …, after those of FUSEC_OPTIONS

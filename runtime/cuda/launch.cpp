@@ -52,6 +52,10 @@ class CudaBackend final : public Backend {
   std::string settle(const Kernel& kernel, const Facts& facts, Schedule& schedule) const override {
     return cuda::settle(kernel, facts, gpu_.properties, schedule);
   }
+  std::vector<Candidate> candidates(const Kernel& kernel, const Facts& facts) const override { return cuda::candidates(*this, kernel, facts); }
+  Occupancy occupancy(const Artifact& artifact, const Launch& launch) const override { return cuda::occupancy(artifact, launch, gpu_.properties); }
+  std::string device_key() const override { return gpu_.name; }
+  std::string target_key() const override { return "sm_" + std::to_string(gpu_.properties.sm); }
 
   Result<std::shared_ptr<const Loaded>> load(const Kernel& kernel, const Schedule& schedule, Cache& cache) const override {
     const Code code = cuda::emit(kernel, schedule);

@@ -85,6 +85,10 @@ class SimtBackend final : public Backend {
   std::string settle(const Kernel& kernel, const Facts& facts, Schedule& schedule) const override {
     return cuda::settle(kernel, facts, device_, schedule);
   }
+  std::vector<Candidate> candidates(const Kernel& kernel, const Facts& facts) const override { return cuda::candidates(*this, kernel, facts); }
+  Occupancy occupancy(const Artifact& artifact, const Launch& launch) const override { return cuda::occupancy(artifact, launch, device_); }
+  std::string device_key() const override { return "simt"; }
+  std::string target_key() const override { return "sm_" + std::to_string(device_.sm); }
 
   Result<std::shared_ptr<const Loaded>> load(const Kernel& kernel, const Schedule& schedule, Cache&) const override {
     Code code = cuda::emit(kernel, schedule);

@@ -424,6 +424,36 @@ TEST_F(Cli, SuiteChecksRowsOfLargeGraphs) {
   EXPECT_EQ(run("bench --suite mine --device cpu").status, 2);
 }
 
+TEST_F(Cli, TuneKeepsWhatItSawAndExplainSaysSo) {
+  write("s.fus", "graph @s(%x: f32[64,1024]) -> f32[64,1024] {\n  %y = softmax %x {axes=[1]}\n  return %y\n}\n");
+  write("f.fus", kGraph);
+  const Ran first = run("tune s.fus --device cpu --most 3 --runs 1 -o t.json");
+  EXPECT_EQ(first.status, 0) << first.err;
+  EXPECT_NE(first.err.find("3 measured, 0 failed"), std::string::npos) << first.err;
+  EXPECT_EQ(run("tune f.fus --dim N=1000 --device cpu --most 2 --runs 1 -o t.json").status, 0) << "adds to it";
+  nlohmann::json json = nlohmann::json::parse(read(dir / "t.json"));
+  ASSERT_EQ(json["entries"].size(), 2u) << json;
+  for (nlohmann::json& e : json["entries"]) {
+    EXPECT_GT(e["seconds"], 0);
+    EXPECT_LE(e["seconds"], e["model_seconds"]);
+    e["schedule"] = e["name"] == "s g0" ? "steps=8 lane=16" : "steps=99";
+  }
+  write("t.json", json.dump());
+  const Ran taken = run("explain s.fus --tuning t.json"), environment = run("explain s.fus", "FUSEC_TUNING=t.json");
+  EXPECT_NE(taken.out.find("(by tuning file)"), std::string::npos) << taken.out << json;
+  EXPECT_EQ(environment.out, taken.out);
+  EXPECT_EQ(run("explain f.fus --dim N=1000 --tuning t.json").out.find("(by"), std::string::npos) << "no candidate";
+  EXPECT_EQ(run("run s.fus --device cpu --check -q --tuning t.json").status, 0);
+  write("t.json", "{\"fusec_tuning\": 2}");
+  EXPECT_EQ(run("explain s.fus --tuning t.json").status, 0) << "of another version: ignored";
+  EXPECT_EQ(run("tune s.fus --device cpu --most 1 -o t.json").status, 2) << "and not replaced";
+  write("t.json", "{");
+  EXPECT_EQ(run("explain s.fus --tuning t.json").status, 2);
+  EXPECT_EQ(run("explain s.fus", "FUSEC_TUNING=t.json").status, 0) << "ignored with a warning";
+  EXPECT_EQ(run("tune s.fus --device cpu --most 1 -o t.json").status, 2);
+  EXPECT_EQ(run("tune f.fus --device cpu").status, 2) << "N has no size";
+}
+
 TEST_F(Cli, SweepMeasuresEachLengthAndFlags) {
   const Ran r = run("bench --sweep --device cpu --bytes 100000 --runs 1 --length 64 --length 65 --length 1000 --json sweep.json");
   EXPECT_EQ(r.status, 0) << r.out << r.err;

@@ -16,6 +16,7 @@
 #include "tools/fusec/kernels.h"
 #include "tools/fusec/suite.h"
 #include "tools/fusec/sweep.h"
+#include "tools/fusec/tuner.h"
 
 namespace fusec::cli {
 namespace {
@@ -27,6 +28,7 @@ struct Options {
   std::vector<std::string> files, dims, only;
   std::string json, suite;
   std::vector<int64_t> lengths;
+  bool tuned_gap = false;
   bool is_suite = false, is_sweep = false, quick = false, flush = false, markdown = false, check = true;
   double bytes = 0;
   int runs = 31;
@@ -34,17 +36,8 @@ struct Options {
   ExecuteOptions execute{.device = "auto"};
 };
 
-/// Those of "N=1024" whose dim the graph has.
-std::vector<std::string> dims_of(const Graph& graph, const std::vector<std::string>& dims) {
-  std::vector<std::string> out;
-  for (const std::string& dim : dims)
-    for (const std::string& symbol : graph.symbols())
-      if (dim.starts_with(symbol + "=")) out.push_back(dim);
-  return out;
-}
-
 MeasureOptions measure_options(const Options& o) {
-  return {.compile = {.numerics = o.execute.numerics, .schedule = o.execute.schedule}, .runs = o.runs, .check = o.check};
+  return {.compile = {.numerics = o.execute.numerics, .tuning = o.execute.tuning, .schedule = o.execute.schedule}, .runs = o.runs, .check = o.check};
 }
 
 /// What the options ask to be measured, in order.
@@ -101,6 +94,7 @@ int run_flushed(const Options& o) {
   BenchTable table{d.name(), d.description(), today(), {}, {}, {}};
   Result<std::vector<Workload>> workloads = chosen(o, d, table.notes);
   if (!workloads) return fail(workloads.error());
+  if (!o.execute.tuning.empty()) table.notes.push_back("tuning file: " + o.execute.tuning);
   for (const std::string& edit : o.execute.schedule) table.notes.push_back("schedule by hand: " + edit);
   Result<Flush> flush = Flush::make(d);
   if (!flush) return fail(flush.error());
@@ -120,6 +114,48 @@ int run_flushed(const Options& o) {
   std::cout << (o.markdown ? markdown(table) : terminal_foot(table));
   if (!o.json.empty())
     if (Status s = write_output(o.json, json(table).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"); !s) return fail(s.error());
+  return status;
+}
+
+/// The suite by the model beside the best candidates: how far the model is from what measuring would find.
+int run_gap(const Options& o) {
+  Result<std::shared_ptr<const Backend>> device = backend(o.execute.device);
+  if (!device) return fail(device.error());
+  std::vector<std::string> notes;
+  Result<std::vector<Workload>> workloads = chosen(o, **device, notes);
+  if (!workloads) return fail(workloads.error());
+  Result<Flush> flush = Flush::make(**device);
+  if (!flush) return fail(flush.error());
+  Measurer measurer(**device, *flush);
+  for (const std::string& note : notes) std::cout << note << "\n";
+  std::cout << (o.markdown ? "| workload | model µs | best µs | gap | best candidate |\n|---|---|---|---|---|\n"
+                           : column("workload", 36) + column("model", 11) + column("best", 11) + column("gap", 8) + "best candidate\n")
+            << std::flush;
+  nlohmann::json rows = nlohmann::json::array();
+  int status = 0;
+  for (const Workload& w : *workloads) {
+    TuneOptions options{measure_options(o), 96};
+    options.measure.check_elements = 100'000;
+    if (!o.runs_given) options.measure.runs = 11;
+    Result<Tuned> tuned = tune(measurer, **device, w.subject, options);
+    if (!tuned) {
+      std::cout << column(w.name, 36) << "failed: " << tuned.error().message << std::endl;
+      status = 1;
+      continue;
+    }
+    std::string best;
+    for (const TunedKernel& k : tuned->kernels) {
+      best += (best.empty() ? "" : "; ") + (k.entry.schedule.empty() ? std::string("the model's") : k.entry.schedule);
+      if (!k.wrong.empty()) best += " WRONG " + k.wrong, status = 1;
+    }
+    const double gap = tuned->best > 0 ? tuned->model / tuned->best - 1 : 0;
+    const std::string model = fixed(tuned->model * 1e6, 1), fastest = fixed(tuned->best * 1e6, 1), percent = fixed(gap * 100, 1) + " %";
+    if (o.markdown) std::cout << "| " << w.name << " | " << model << " | " << fastest << " | " << percent << " | " << best << " |" << std::endl;
+    else std::cout << column(w.name, 36) << column(model + " µs", 11) << column(fastest + " µs", 11) << column(percent, 8) << best << std::endl;
+    rows.push_back({{"name", w.name}, {"model_s", tuned->model}, {"best_s", tuned->best}, {"best", best}});
+  }
+  if (!o.json.empty())
+    if (Status s = write_output(o.json, rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"); !s) return fail(s.error());
   return status;
 }
 
@@ -148,7 +184,7 @@ int run_files(const Options& o) {
       Result<Inputs> inputs = complete_inputs(graph, {}, dims_of(graph, o.dims), 0);
       Timing timing;
       timing.rotate = true;
-      Result<std::vector<Tensor>> values = inputs ? execute({device, o.execute.numerics, o.execute.schedule}, graph, inputs->values, &timing)
+      Result<std::vector<Tensor>> values = inputs ? execute({device, o.execute.numerics, o.execute.schedule, o.execute.tuning}, graph, inputs->values, &timing)
                                                   : Result<std::vector<Tensor>>(inputs.error());
       if (!values) {
         status = std::max(status, fail(values.error().note("while timing " + file)));
@@ -185,6 +221,7 @@ int run(const Options& o) {
   if (o.is_suite && !o.files.empty()) return fail(input_error("--suite brings its own graphs: no FILE beside it"));
   if (!o.is_suite && o.files.empty()) return fail(input_error("FILE is missing, or --suite, or --sweep"));
   if (!o.is_suite && !o.only.empty()) return fail(input_error("--only chooses workloads of --suite and columns of --sweep"));
+  if (o.tuned_gap) return run_gap(o);
   return o.is_suite || o.flush || o.markdown ? run_flushed(o) : run_files(o);
 }
 
@@ -214,6 +251,7 @@ Action add_bench(CLI::App& app) {
   app.add_flag("--quick", options->quick, "fewer lengths of the sweep");
   app.add_option("--length", options->lengths, "only this row length of the sweep")->expected(1)->take_all()->allow_extra_args(false)->check(CLI::Range(int64_t{1}, int64_t{1} << 28));
   add_list(app, "--only", options->only, "only this workload of the suite; of the sweep an op, a type or a pair such as softmax_f32");
+  app.add_flag("--tuned-gap", options->tuned_gap, "time the model's schedules beside the best candidates of each kernel");
   app.add_flag("--flush", options->flush, "flush the caches before each call of FILE, and check the results");
   app.add_option("--bytes", options->bytes, "shrink the suite's workloads to at most so many bytes each (default: as they are; 64e6 on the CPU); of the sweep: what each point moves (1e9; 32e6)")->check(CLI::PositiveNumber);
   CLI::Option* runs = app.add_option("--runs", options->runs, "timed calls of each; the median counts (sweep: 11)")->check(CLI::Range(1, 10000))->capture_default_str();
@@ -222,6 +260,7 @@ Action add_bench(CLI::App& app) {
   app.add_option("--json", options->json, "also write the figures to this file; - is standard output");
   add_numerics_option(app, options->execute.numerics);
   add_schedule_option(app, options->execute.schedule);
+  add_tuning_option(app, options->execute.tuning);
   app.footer(kFooter);
   return [options, suite, runs] {
     options->runs_given = runs->count() > 0;

@@ -105,7 +105,8 @@ Status available(const std::string& device) {
 
 Result<std::vector<Tensor>> execute(const ExecuteOptions& options, const Graph& graph, std::span<const Tensor> inputs, Timing* timing) {
   const double start = now();
-  Result<Program> program = compile(graph, {.device = resolve(options.device), .numerics = options.numerics, .schedule = options.schedule, .switches = options.switches});
+  Result<Program> program = compile(graph, {.device = resolve(options.device), .numerics = options.numerics, .tuning = options.tuning,
+                                           .schedule = options.schedule, .switches = options.switches});
   if (!program) return program.error();
   std::vector<std::vector<int64_t>> extents;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -147,6 +148,14 @@ Result<std::vector<Tensor>> execute(const ExecuteOptions& options, const Graph& 
 }
 
 std::vector<std::string> test_devices() { return devices(); }
+
+std::vector<std::string> dims_of(const Graph& graph, const std::vector<std::string>& dims) {
+  std::vector<std::string> out;
+  for (const std::string& dim : dims)
+    for (const std::string& symbol : graph.symbols())
+      if (dim.starts_with(symbol + "=")) out.push_back(dim);
+  return out;
+}
 
 Result<Sizes> parse_dims(const std::vector<std::string>& dims) {
   Sizes sizes;

@@ -19,6 +19,7 @@ struct ExecuteOptions {
   std::string device = "reference";  // auto | cpu | cuda[:N] | simt | reference
   Numerics numerics = Numerics::strict;
   std::vector<std::string> schedule;  // fields of schedules set by hand
+  std::string tuning;                 // a tuning file
   std::string switches;              // as CompileOptions::switches
 };
 
@@ -56,6 +57,8 @@ struct Inputs {
 /// The given tensors, and the rest drawn. `dims` are "N=1024"; other named dims follow from given tensors.
 /// Errors   input: a named dim without a size or with two, a tensor of another type.
 Result<Inputs> complete_inputs(const Graph& graph, Tensors given, const std::vector<std::string>& dims, uint64_t seed);
+/// Those of "N=1024" whose dim the graph has.
+std::vector<std::string> dims_of(const Graph& graph, const std::vector<std::string>& dims);
 Result<Sizes> parse_dims(const std::vector<std::string>& dims);
 
 void add_numerics_option(CLI::App& app, Numerics& numerics);

@@ -28,12 +28,17 @@ void add_kernel_options(CLI::App& app, KernelOptions& options) {
   app.add_flag("!--no-fuse", options.fuse, "one kernel an operation");
   add_numerics_option(app, options.numerics);
   add_schedule_option(app, options.schedule);
+  add_tuning_option(app, options.tuning);
 }
 
 void add_schedule_option(CLI::App& app, std::vector<std::string>& edits) {
   add_list(app, "--schedule", edits,
            "FIELD=VALUE, or gN:FIELD=VALUE for kernel N: set a field of the schedule by hand, in the words of explain (threads=512, "
            "keep=reload, lane=8, access.0=16x). Other fields follow where they must");
+}
+
+void add_tuning_option(CLI::App& app, std::string& file) {
+  app.add_option("--tuning", file, "take schedules from this file where it has them (fusec tune; default: FUSEC_TUNING)");
 }
 
 Result<std::shared_ptr<const Scheduler>> scheduler_of(const std::string& target) {
@@ -71,6 +76,12 @@ Result<std::string> saving_text(const Graph& graph, const Sizes& sizes, Numerics
 }
 
 Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options) {
+  Result<std::shared_ptr<const Scheduler>> scheduler = scheduler_of(options.target);
+  if (!scheduler) return scheduler.error();
+  return plan_kernels(graph, options, **scheduler);
+}
+
+Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options, const Scheduler& scheduler) {
   Planned out;
   Result<Sizes> sizes = parse_dims(options.dims);
   if (!sizes) return sizes.error();
@@ -80,9 +91,7 @@ Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options) {
     if (std::find(symbols.begin(), symbols.end(), name) == symbols.end()) return input_error("graph @" + graph.name() + " has no dim " + name);
   for (const std::string& symbol : symbols)
     if (out.sizes.emplace(symbol, 1024).second) out.assumed.push_back(symbol);
-  Result<std::shared_ptr<const Scheduler>> scheduler = scheduler_of(options.target);
-  if (!scheduler) return scheduler.error();
-  Result<Chooser> chooser = Chooser::make(options.schedule);
+  Result<Chooser> chooser = Chooser::make(options.schedule, options.tuning);
   if (!chooser) return chooser.error();
   Result<ProgramPlan> plan = make_plan(graph, {.numerics = options.numerics, .fuse = options.fuse});
   if (!plan) return plan.error();
@@ -92,10 +101,10 @@ Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options) {
     if (!kernel) return kernel.error();
     PlannedKernel k{&step, std::move(*kernel), {}, {}, {}};
     k.facts = facts(k.kernel, dense_binding(k.kernel, out.sizes));
-    Result<Choice> choice = chooser->choose(out.kernels.size(), k.kernel, k.facts, **scheduler);
+    Result<Choice> choice = chooser->choose(out.kernels.size(), k.kernel, k.facts, scheduler);
     if (!choice) return choice.error();
     k.choice = std::move(*choice);
-    k.launch = (*scheduler)->launch(k.kernel, k.schedule(), k.facts);
+    k.launch = scheduler.launch(k.kernel, k.schedule(), k.facts);
     out.kernels.push_back(std::move(k));
   }
   return out;

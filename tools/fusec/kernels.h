@@ -20,6 +20,7 @@ struct KernelOptions {
   std::vector<std::string> dims;   // "N=1024"
   bool fuse = true;
   std::vector<std::string> schedule;  // "threads=512", "g1:keep=reload": fields set by hand
+  std::string tuning;                 // a tuning file
 };
 void add_kernel_options(CLI::App& app, KernelOptions& options);
 
@@ -43,9 +44,12 @@ struct Planned {
 /// Errors   input: an unknown target; environment: its back end is not in this build.
 Result<std::shared_ptr<const Scheduler>> scheduler_of(const std::string& target);
 void add_schedule_option(CLI::App& app, std::vector<std::string>& edits);
+void add_tuning_option(CLI::App& app, std::string& file);
 
 /// Errors   input: an unknown target or dim; environment: the target's back end is not in this build.
 Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options);
+/// … of a device or target at hand.
+Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options, const Scheduler& scheduler);
 
 /// "1 kernel, 33.6 MB moved; one kernel an operation: 16, 294 MB". `graph` has no composites any more.
 std::string saving_text(size_t kernels, double bytes, const Graph& graph, const Sizes& sizes);

@@ -13,6 +13,7 @@ namespace fusec::cli {
 #define COMMANDS(X)                                                                         \
   X(run, "compute the outputs of a graph; --check compares them with the reference")        \
   X(bench, "time graphs against the rate at which the device copies memory")                \
+  X(tune, "measure ways to run the kernels of a graph, and keep the fastest in a file")       \
   X(explain, "show the kernels of a graph, what they move, and why they are not fewer")     \
   X(emit, "print the kernels of a graph as plan, CUDA, PTX, LLVM IR or assembly")           \
   X(opt, "rewrite a graph and print it")                                                    \

@@ -267,7 +267,8 @@ Result<Figures> Measurer::measure(const Program& program, const Subject& subject
       auto found = a.facts.find(key);
       return found == a.facts.end() ? int64_t{-1} : found->second;
     };
-    out.kernels.push_back({a.entry, print(a.schedule), fact("registers"), fact("spill_bytes"), fact("compile_us")});
+    out.kernels.push_back({a.entry, print(a.schedule), fact("registers"), fact("spill_bytes"), fact("compile_us"),
+                           device_.occupancy(a, step.launch).fraction});
     arguments = std::max<size_t>(arguments, step.bytes);
   }
   for (int i = 0; i < 2; ++i)

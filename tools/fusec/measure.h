@@ -31,6 +31,7 @@ struct MeasureOptions {
 struct KernelFigures {
   std::string entry, schedule;
   int64_t registers = -1, spill_bytes = -1, compile_us = -1;  // -1: unknown
+  double occupancy = 0;                                        // 0: unknown
 };
 
 struct Figures {

@@ -171,6 +171,7 @@ Action add_run(CLI::App& app) {
   add_numerics_option(app, options->execute.numerics);
   add_switches(app, options->switches);
   add_schedule_option(app, options->execute.schedule);
+  add_tuning_option(app, options->execute.tuning);
   app.add_option("--seed", options->seed, "of inputs that are not given: floats about normal, integers within 8 (unsigned: up to 16)")
       ->check([](const std::string& text) { return not_whole(text, UINT64_MAX); })
       ->capture_default_str();
