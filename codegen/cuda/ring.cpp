@@ -132,9 +132,6 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   Schedule s = start;
   const View view(kernel, s.vector_axis);
   const int64_t V = std::max<int>(1, s.lane[s.vector_axis]), row_bytes = ring_shape(kernel, s, facts.columns).row_bytes;
-  int64_t cluster = 1;
-  while (cluster < device.max_cluster && facts.columns * row_bytes > cluster * (cluster < 4 ? 34 : 68) * KiB) cluster *= 2;
-  s.cluster = uint16_t(cluster);
   int64_t words = 1;  // a lane step of all that a sweep may load
   for (Val v : view.accesses)
     if (kernel.values[v].kind == Kind::load && view.level(v) == Level::element) words += ceil_div(size_of(view, v) * (view.wide(v) ? V : 1), 4);
@@ -142,6 +139,9 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   bool twice = false;
   for (const Reduction& r : kernel.reductions) twice |= r.fold == Fold::welford && V > 4;
   const int64_t most_steps = std::clamp<int64_t>(41 / words, 1, twice ? 2 : V > 4 ? 4 : 8), most_threads = twice ? 704 : 512;
+  int64_t cluster = 1;
+  while (cluster < device.max_cluster && facts.columns * row_bytes > cluster * (cluster < 4 && !twice ? 34 : 68) * KiB) cluster *= 2;
+  s.cluster = uint16_t(cluster);
   s.slices = 1;
   const int64_t part = ring_shape(kernel, s, facts.columns).part;
   for (int64_t slice_bytes : {32 * KiB, 16 * KiB}) {
