@@ -134,6 +134,13 @@ bool Writer::scattered(Val a) const {
   return inst.map.guard != kNoVal && view.wide(inst.map.guard);
 }
 
+std::string Writer::fetch_kind(Val load, bool streamed) const {
+  if (streamed) return "kStreamed";
+  for (auto [in, out] : kernel().in_place)
+    if (in == inst(load).operand) return "kPlain";
+  return "kReadOnly";
+}
+
 bool Writer::contiguous(Val a) const {
   if (!view.wide(a) || scattered(a)) return false;
   // Pieces wider than an element are only chosen where the step is 1; a single element is its own neighbour.
@@ -262,7 +269,7 @@ void Body::fetch(Val load, const std::string& words) {
     return;
   }
   const std::string pieces = "fetch<" + dec(std::min<size_t>(w_.access(load).bytes, size * w_.V)) + ", " +
-                             (streamed ? "true" : "false") + ">(" + words + ", " + p + " + (" + offset(load, "") +
+                             w_.fetch_kind(load, streamed) + ">(" + words + ", " + p + " + (" + offset(load, "") +
                              (streamed ? "), policy);" : "), 0);");
   if (streamed) w_.streamed = true;
   if (!each && !tail) {
@@ -303,7 +310,7 @@ void Body::fetch_along(Val load, unsigned axis, const std::string& words) {
   if (streamed) w_.streamed = true;
   if (whole) {
     line("if (n == " + dec(16 / size) + ") {");
-    line("  fetch<" + dec(w_.access(load).bytes) + ", " + (streamed ? "true" : "false") + ">(" + words + ", " + p + ", policy);");
+    line("  fetch<" + dec(w_.access(load).bytes) + ", " + w_.fetch_kind(load, streamed) + ">(" + words + ", " + p + ", policy);");
     line("} else {");
   } else {
     line("{");

@@ -66,6 +66,8 @@ struct Writer {
   bool contiguous(Val access) const;
   /// Does each element of the vector need its own address or its own guard?
   bool scattered(Val access) const;
+  /// How the pieces of a load are fetched (prelude.cuh); memory that the kernel may write in place is not read-only.
+  std::string fetch_kind(Val load, bool streamed) const;
   std::string words_type(Val access) const;
   /// Conditions that element e of a lane's vector exists, and that all of them do; "" when they always hold. Elements end at `n`;
   /// with aligned windows a row also begins inside its first vector.

@@ -226,7 +226,7 @@ void Emitter::passes() {
       members += "  " + w_.words_type(v) + " l" + n(v) + ";\n";
       if (copies_ && in_cut(v)) {
         load.close_loop();
-        load.line("fetch<" + n(std::min<size_t>(w_.access(v).bytes, w_.V * bytes(w_.operand(v).type))) + ", false>(raw.l" + n(v) + ", slot + (" + slot_offset(v) + " + at * " +
+        load.line("fetch<" + n(std::min<size_t>(w_.access(v).bytes, w_.V * bytes(w_.operand(v).type))) + ", kPlain>(raw.l" + n(v) + ", slot + (" + slot_offset(v) + " + at * " +
                   n(bytes(w_.operand(v).type)) + lead(load, v) + "), 0);");
         load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
         continue;

@@ -29,40 +29,45 @@ D u64 make_last_policy(u32 keep) {
   return policy;
 }
 
-// Loads of one piece. Streamed ones carry the policy; without a "memory" clobber, so that a phase of loads stays a phase.
-template <bool S> D uint4 load16(const char* p, u64 policy) {
+// Loads of one piece. Streamed ones carry the policy; without a "memory" clobber, so that a phase of loads stays a phase. Read-only ones
+// are of memory that the kernel does not write: they may move before its stores, and so ask for all of a row's parameters at once.
+enum Fetch { kPlain, kStreamed, kReadOnly };
+template <Fetch F> D uint4 load16(const char* p, u64 policy) {
 #ifndef FUSEC_SIMT
-  if constexpr (S) {
+  if constexpr (F == kStreamed) {
     uint4 q;
     asm("ld.global.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;" : "=r"(q.x), "=r"(q.y), "=r"(q.z), "=r"(q.w) : "l"(p), "l"(policy));
     return q;
   }
 #endif
+  if constexpr (F == kReadOnly) return __ldg((const uint4*)p);
   return *(const uint4*)p;
 }
-template <bool S> D uint2 load8(const char* p, u64 policy) {
+template <Fetch F> D uint2 load8(const char* p, u64 policy) {
 #ifndef FUSEC_SIMT
-  if constexpr (S) {
+  if constexpr (F == kStreamed) {
     uint2 q;
     asm("ld.global.L2::cache_hint.v2.b32 {%0, %1}, [%2], %3;" : "=r"(q.x), "=r"(q.y) : "l"(p), "l"(policy));
     return q;
   }
 #endif
+  if constexpr (F == kReadOnly) return __ldg((const uint2*)p);
   return *(const uint2*)p;
 }
-template <bool S> D u32 load4(const char* p, u64 policy) {
+template <Fetch F> D u32 load4(const char* p, u64 policy) {
 #ifndef FUSEC_SIMT
-  if constexpr (S) {
+  if constexpr (F == kStreamed) {
     u32 q;
     asm("ld.global.L2::cache_hint.b32 %0, [%1], %2;" : "=r"(q) : "l"(p), "l"(policy));
     return q;
   }
 #endif
+  if constexpr (F == kReadOnly) return __ldg((const u32*)p);
   return *(const u32*)p;
 }
 
 // B contiguous bytes in pieces of P. The widest piece that a call's pointers and strides allow, down to one element.
-template <int P, bool S, int B> D void fetch(Words<B>& r, const void* from, u64 policy) {
+template <int P, Fetch F, int B> D void fetch(Words<B>& r, const void* from, u64 policy) {
   const char* p = (const char*)from;
   if constexpr (P < 4) {
 #pragma unroll
@@ -71,13 +76,13 @@ template <int P, bool S, int B> D void fetch(Words<B>& r, const void* from, u64 
 #pragma unroll
   for (int k = 0; k < B / P; ++k) {
     if constexpr (P == 16) {
-      const uint4 q = load16<S>(p + k * P, policy);
+      const uint4 q = load16<F>(p + k * P, policy);
       r.w[k * 4] = q.x; r.w[k * 4 + 1] = q.y; r.w[k * 4 + 2] = q.z; r.w[k * 4 + 3] = q.w;
     } else if constexpr (P == 8) {
-      const uint2 q = load8<S>(p + k * P, policy);
+      const uint2 q = load8<F>(p + k * P, policy);
       r.w[k * 2] = q.x; r.w[k * 2 + 1] = q.y;
     } else if constexpr (P == 4) {
-      r.w[k] = load4<S>(p + k * P, policy);
+      r.w[k] = load4<F>(p + k * P, policy);
     } else if constexpr (P == 2) {
       r.w[k / 2] |= (u32)*(const u16*)(p + k * P) << 16 * (k % 2);
     } else {
