@@ -200,10 +200,11 @@ int sweep(const Backend& device, const SweepOptions& o) {
     }
     std::cout << std::endl;
   }
-  for (Point& p : points)
-    if (p.check.valid())
-      if (Result<Checked> found = p.check.get(); !found) p.wrong = found.error().message;
-      else if (!found->good) p.wrong = found->text;
+  for (Point& p : points) {
+    if (!p.check.valid()) continue;
+    if (Result<Checked> found = p.check.get(); !found) p.wrong = found.error().message;
+    else if (!found->good) p.wrong = found->text;
+  }
   flag(points);
   size_t below = 0;
   int status = 0;
