@@ -29,7 +29,7 @@ struct Scene {
   int64_t loaded = 0;   // bytes a lane step loads that vary with everything: what has to be in flight
   int64_t stored = 0;   // bytes a lane step stores
   int heavy = 0;        // arithmetic an element, in adds
-  bool formulas = false;  // some element goes through exp or its like
+  bool formulas = false;  // some element goes through a formula, not only through an exp of few terms
   bool reduces = false;
   bool column = false;
 
@@ -160,7 +160,7 @@ void measure(Scene& c) {
     const bool few = (inst.op == Op::exp && (inst.relax & (kFewerTerms | kNear))) ||
                      ((inst.op == Op::sigmoid || inst.op == Op::silu) && (inst.relax & kFewerTerms));
     const bool reciprocal = inst.op == Op::div && (inst.relax & kReciprocal) && c.view.level(inst.args[1]) == Level::row;
-    c.formulas |= info(inst.op).form == Form::formula;
+    c.formulas |= !few && info(inst.op).form == Form::formula;
     c.heavy += few ? 3 : reciprocal ? 1 : info(inst.op).cost;
   }
 }
