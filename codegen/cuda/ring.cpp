@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "codegen/cuda/states.h"
+
 namespace fusec::cuda {
 namespace {
 
 constexpr int64_t KiB = 1024;
 constexpr int64_t kMostSlots = 24;        // the row queue of ring.cuh holds the rows of as many
-constexpr int64_t kStatesAndBarriers = 12 * KiB;
+constexpr int64_t kMostThreads = 928;     // besides 96 helpers
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -54,10 +56,19 @@ bool dense(const View& view, const Schedule& s, const Facts& facts, Val load) {
   return true;
 }
 
+/// Shared memory beside the slots: states and barriers, for as many warps as there may be.
+int64_t states_and_barriers(const Kernel& kernel, int64_t cluster) {
+  size_t state = 16;
+  for (size_t i = 0; i < View(kernel).folds(); ++i) state = std::max(state, state_layout(kernel, i, 1).bytes);
+  return 2 * KiB + 8 * (kMostThreads / 32 + cluster + 1) * int64_t(state);
+}
+
 /// The same for calls that differ in alignment: with the space for pieces at both ends of a slice.
-int64_t slots_that_fit(const RingShape& shape, size_t loads, const Device& device, int64_t min_blocks) {
-  const int64_t room = device.shared_per_block / std::max<int64_t>(1, min_blocks) - kStatesAndBarriers;
-  return std::min(kMostSlots, room / (shape.slice * shape.row_bytes + 16 * int64_t(loads)));
+int64_t slots_that_fit(const Kernel& kernel, const Schedule& s, const RingShape& shape, size_t loads, const Device& device) {
+  const int64_t beside = states_and_barriers(kernel, std::max<int>(1, s.cluster));
+  if (beside > 46 * KiB) return 0;
+  const int64_t room = device.shared_per_block / std::max<int>(1, s.min_blocks) - 1 * KiB - beside;
+  return std::clamp<int64_t>(room / (shape.slice * shape.row_bytes + 16 * int64_t(loads)), 0, kMostSlots);
 }
 
 }  // namespace
@@ -94,12 +105,12 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   if (facts.rows >= int64_t{1} << 31) return "skeleton=ring: 2^31 rows and more are not counted";
   const std::vector<Val> loads = ring_loads(view, facts);
   if (loads.empty()) return "skeleton=ring: a load has no runs for bulk copies";
-  if (s.threads > 928) return "threads=" + std::to_string(s.threads) + ": at most 928 besides the ring's helpers";
+  if (s.threads > kMostThreads) return "threads=" + std::to_string(s.threads) + ": at most 928 besides the ring's helpers";
   if (!s.slices) return "slices: 1 to 255 are expected";
   s.skeleton = Template::ring;
   s.cut = loads;
   const RingShape shape = ring_shape(kernel, s, facts.columns);
-  const int64_t fit = slots_that_fit(shape, loads.size(), device, s.min_blocks);
+  const int64_t fit = slots_that_fit(kernel, s, shape, loads.size(), device);
   if (!s.slots || s.slots > fit) s.slots = uint8_t(std::max<int64_t>(fit, 0));
   if (!s.slots) return "slices: a slot of " + std::to_string(shape.slot_bytes) + " bytes does not fit into shared memory";
   if (s.keep != Keep::reload) s.keep = s.slots >= s.slices ? Keep::shared : Keep::reload;
@@ -148,14 +159,14 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
     const int64_t slices = std::max(ceil_div(part * row_bytes, slice_bytes), ceil_div(part, most_threads * most_steps * V));
     if (slices > 255) return std::nullopt;
     s.slices = uint8_t(slices);
+    s.min_blocks = 1;
     const RingShape shape = ring_shape(kernel, s, facts.columns);
-    const int64_t slots = slots_that_fit(shape, ring_loads(view, facts).size(), device, 1);
+    const int64_t slots = slots_that_fit(kernel, s, shape, ring_loads(view, facts).size(), device);
     if (slots < slices && slice_bytes > 16 * KiB) continue;
     const int64_t vectors = ceil_div(shape.slice, V), steps = ceil_div(vectors, most_threads);
     s.threads = uint16_t(std::max<int64_t>(128, ceil_div(ceil_div(vectors, steps), 32) * 32));
     s.keep = slots >= slices ? Keep::shared : Keep::reload;
     s.ahead = slots >= 2 * slices + 2;
-    s.min_blocks = 1;
     s.slots = 0;
     if (fit_ring(kernel, facts, device, s).empty()) return s;
   }
