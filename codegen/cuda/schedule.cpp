@@ -384,7 +384,7 @@ void rows(Scene& c) {
   // With large blocks, or exp, the estimate is too careful: ptxas does with the row's words and some 24 more, and 1,536 threads instead of
   // 1,024 are worth it (softmax f32 [8192]: 1.00 of the copy rate against 0.89).
   if (lanes >= 512 || (lanes >= 256 && (arithmetic > 4 || (c.V > 4 && c.view.folds() > 1))))
-    s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, (c.V > 4 ? 28 : 24) + s.steps * held + (fits ? late : 0)));
+    s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, (c.formulas ? 40 : c.V > 4 ? 28 : 24) + s.steps * held + (fits ? late : 0)));
 }
 
 void column(Scene& c) {
