@@ -323,12 +323,12 @@ void rows(Scene& c) {
   auto steps = [&](int64_t lanes) { return ceil_div(vectors, lanes); };
   int64_t lanes = 0;
   if (vectors <= 32) lanes = pow2_ceil(ceil_div(vectors, 2));       // several rows a warp, two vectors a lane: fewer shuffles
-  else if (steps(32) * held <= 24) lanes = 32;    // a warp a row: shuffles only
+  else if (steps(32) * held <= 24 && steps(32) * c.V <= 48) lanes = 32;    // a warp a row: shuffles only
   else {
     // Four vectors of 16 bytes a lane: more lanes of fewer vectors wait longer at barriers (layer_norm f32 4096 by 1024 lanes of
     // one vector ran at 0.74 of the copy rate, by 256 or 512 lanes at 1.00).
     for (int64_t l : {64, 128, 256, 512})
-      if (!lanes && steps(l) * held <= (l == 512 && c.V <= 4 ? 24 : 16)) lanes = l;
+      if (!lanes && steps(l) * held <= (l == 512 && c.V <= 4 ? 24 : 16) && steps(l) * c.V <= 32) lanes = l;
     // More than 32 elements a lane do not fit beside what exp needs (bf16 [65536]: 392 bytes of spills).
     if (!lanes && steps(1024) * held <= 32 && steps(1024) * c.V <= 32) lanes = 1024;
   }
