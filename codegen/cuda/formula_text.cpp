@@ -35,8 +35,8 @@ struct Hardware {
   const char* body;
 };
 const Hardware kHardware[] = {
-    {Op::sigmoid, "  const f32 t = exp2_few(fmaf(p0, -1.44269504f, -16.0f));\n  return rcp_few(least(t, 0x1p125f) + 0x1p-16f) * 0x1p-16f;\n"},
-    {Op::silu, "  const f32 x = greatest(p0, -98.0f), t = exp2_few(fmaf(x, -1.44269504f, -16.0f));\n  return x * (rcp_few(t + 0x1p-16f) * 0x1p-16f);\n"},
+    {Op::sigmoid, "  return sigmoid_few(p0);\n"},
+    {Op::silu, "  return silu_few(p0);\n"},
     {Op::gelu, "  const f32 b = greatest(-fabsf(p0), -13.7f);\n  const f32 t = exp2_few(fmaf(fmaf(fmaf(fmaf(fmaf(fmaf(fmaf(fmaf(fmaf(bits<f32>(0x30eba0b3u), b, bits<f32>(0x3409e681u)), b, bits<f32>(0x368da2b1u)), b, bits<f32>(0x38a8ddf8u)), b, bits<f32>(0x3a82c290u)), b, bits<f32>(0x3c0c5498u)), b, bits<f32>(0x3d5bfc38u)), b, bits<f32>(0xbeeb0eb7u)), b, bits<f32>(0x3f934ea9u)), b, bits<f32>(0x41f7ffebu)));\n  return fmaf(b * 0x1p-32f, t, greatest(p0, -0.0f));\n"},
 };
 const char* hardware_text(const Formula& f) {
