@@ -2,6 +2,8 @@
 
 #include "lib/fusion/cost.h"
 
+#include "lib/ir/formula.h"
+
 namespace fusec {
 namespace {
 
@@ -21,6 +23,15 @@ double elements(const Graph& graph, NodeId id, const Sizes& sizes) {
 bool only_renames(Op op) { return op == Op::reshape || op == Op::broadcast; }
 
 }  // namespace
+
+int op_cost(Op op, DType result) {
+  const Formula* steps = info(op).form == Form::formula ? formula(op, result) : nullptr;
+  if (!steps) return info(op).cost;
+  int sum = 0;
+  for (const Step& step : steps->steps)
+    if (step.kind == Step::compute) sum += info(step.op).cost;
+  return sum;
+}
 
 double value_bytes(const Graph& graph, NodeId id, const Sizes& sizes) {
   return elements(graph, id, sizes) * double(bytes(graph.node(id).type.dtype));

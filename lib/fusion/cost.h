@@ -8,6 +8,8 @@
 
 namespace fusec {
 
+/// Arithmetic of an elementwise op for one element, in adds: of a formula what its steps for that result come to, else its card's cost.
+int op_cost(Op op, DType result);
 /// Bytes of a node's value in memory.
 double value_bytes(const Graph& graph, NodeId id, const Sizes& sizes = {});
 /// Arithmetic of a node over all its elements, in adds (a reduction counts its operand's elements).

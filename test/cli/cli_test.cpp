@@ -454,6 +454,35 @@ TEST_F(Cli, TuneKeepsWhatItSawAndExplainSaysSo) {
   EXPECT_EQ(run("tune f.fus --device cpu").status, 2) << "N has no size";
 }
 
+TEST_F(Cli, ExplainReportsCosts) {
+  // Two kernels: sums over different axes.
+  write("s.fus", "graph @s(%x: f32[512,1024]) -> (f32[512], f32[1024]) {\n  %e = exp %x\n  %r = sum %e {axes=[1]}\n  %c = sum %x {axes=[0]}\n  return %r, %c\n}\n");
+  const Ran device = run("explain s.fus --device cpu --time --json");
+  ASSERT_EQ(device.status, 0) << device.err;
+  const nlohmann::json json = nlohmann::json::parse(device.out);
+  EXPECT_EQ(json["limits"]["source"], "measured on cpu");
+  ASSERT_EQ(json["kernels"].size(), 2u);
+  for (const nlohmann::json& k : json["kernels"]) {
+    const nlohmann::json& c = k["costs"];
+    EXPECT_EQ(c["bytes"], k["bytes"]);
+    EXPECT_GT(c["measured_s"], 0);
+    EXPECT_GE(c["predicted_s"], c["memory_s"]);
+    EXPECT_GE(c["predicted_s"], c["arithmetic_s"]);
+  }
+  // Each element is added once; exp is its formula's steps, far more than a few.
+  EXPECT_EQ(json["kernels"][1]["costs"]["adds"], 512 * 1024) << json["kernels"][1];
+  EXPECT_GT(json["kernels"][0]["costs"]["adds"], 512 * 1024 * 12) << json["kernels"][0];
+#if FUSEC_HAS_CUDA
+  const Ran target = run("explain s.fus --target sm_90 --costs");
+  ASSERT_EQ(target.status, 0) << target.err;
+  EXPECT_NE(target.out.find("(the table's for sm_90, not measured)"), std::string::npos) << target.out;
+  EXPECT_NE(target.out.find("registers, 0 bytes spilled; "), std::string::npos) << target.out;
+  EXPECT_NE(target.out.find(" KiB in flight"), std::string::npos) << target.out;
+#endif
+  EXPECT_EQ(run("explain s.fus --time").status, 2);
+  EXPECT_EQ(run("explain s.fus --device cuda:9").status, 3);
+}
+
 TEST_F(Cli, SweepMeasuresEachLengthAndFlags) {
   const Ran r = run("bench --sweep --device cpu --bytes 100000 --runs 1 --length 64 --length 65 --length 1000 --json sweep.json");
   EXPECT_EQ(r.status, 0) << r.out << r.err;

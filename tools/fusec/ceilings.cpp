@@ -1,5 +1,7 @@
 #include "tools/fusec/ceilings.h"
 
+#include "fusec/fusec.h"
+
 #include <algorithm>
 #include <chrono>
 
@@ -59,6 +61,37 @@ Result<double> copy_rate(const Backend& device, const Flush& flush, size_t block
   Result<double> seconds = median(device, flush, runs, [&] { return device.copy((*to)->data, (*from)->data, block, nullptr); });
   if (!seconds) return seconds;
   return 2 * double(block) / std::max(*seconds, 1e-12);
+}
+
+Result<double> add_rate(const Backend& device, int runs) {
+  constexpr int kChains = 8, kSteps = 48;  // chains do not wait for each other
+  const int64_t n = is_gpu(device) ? int64_t{1} << 22 : int64_t{1} << 18;
+  const std::string type = "f32[" + std::to_string(n) + "]";
+  std::string text = "graph @adds(%x: " + type + ") -> " + type + " {\n";
+  int last = -1, made = 0;
+  auto step = [&](const char* op, const std::string& a, const std::string& b) {
+    text += "  %v" + std::to_string(made) + " = " + op + " " + a + ", " + b + "\n";
+    return made++;
+  };
+  auto name = [](int v) { return v < 0 ? std::string("%x") : "%v" + std::to_string(v); };
+  for (int chain = 0; chain < kChains; ++chain) {
+    int at = -1;
+    for (int i = 0; i < kSteps; ++i) at = step(i % 2 ? "add" : "mul", name(at), std::string("0.") + char('1' + chain) + "5");  // each step rounds: nothing folds
+    last = chain ? step("add", name(last), name(at)) : at;
+  }
+  text += "  return " + name(last) + "\n}\n";
+  Result<Graph> graph = parse(text);
+  if (!graph) return graph.error();
+  Result<Program> program = compile(*graph, {.device = device.name()});
+  if (!program) return program.error();
+  Result<std::unique_ptr<Memory>> in = device.allocate(size_t(n) * 4), out = device.allocate(size_t(n) * 4);
+  if (!in) return in.error();
+  if (!out) return out.error();
+  const int64_t extents[] = {n};
+  const std::vector<Buffer> inputs{{(*in)->data, extents}}, outputs{{(*out)->data, extents}};
+  Result<double> seconds = median(device, Flush(), runs, [&] { return program->run(inputs, outputs); });
+  if (!seconds) return seconds;
+  return double(n) * made / std::max(*seconds, 1e-12);
 }
 
 Result<double> host_time(const Backend& device, const std::function<Status()>& call) {

@@ -31,6 +31,7 @@ class Flush {
 struct Ceilings {
   size_t block = 0;                        // bytes of the block that is copied, read and written
   double copy = 0, read = 0, write = 0;    // bytes a second; a copy counts both sides
+  double arithmetic = 0;                   // adds a second, of f32; 0: not measured
   double launch = 0, host_launch = 0;      // seconds of an empty kernel between two events, and of the host's bare call; 0: no launches
 };
 
@@ -38,6 +39,9 @@ struct Ceilings {
 Result<double> copy_rate(const Backend& device, const Flush& flush, size_t block, int runs);
 /// `block` = 0: 2 GiB on a GPU, 256 MB elsewhere.
 Result<Ceilings> measure_ceilings(const Backend& device, const Flush& flush, size_t block, int runs);
+
+/// Adds a second that a chain of multiplications and additions of f32 reaches where memory does not hold it back.
+Result<double> add_rate(const Backend& device, int runs);
 
 /// Median seconds of the host in one call of `call`, several times in batches that no queue refuses.
 Result<double> host_time(const Backend& device, const std::function<Status()>& call);

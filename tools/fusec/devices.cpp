@@ -21,6 +21,8 @@ int run(bool measure) {
     if (!measure) return "";
     Result<std::shared_ptr<const Backend>> found = backend(device);
     Result<double> bytes = found ? copy_rate(**found, Flush(), size_t{256} << 20, 15) : Result<double>(found.error());
+    if (found && bytes)
+      if (Result<double> adds = add_rate(**found, 11)) return ", copies " + size_text(*bytes) + "/s (read + written), adds " + fixed(*adds * 1e-12, 2) + " T f32/s";
     return bytes ? ", copies " + size_text(*bytes) + "/s (read + written)" : ", copy rate: " + bytes.error().message;
   };
 #if FUSEC_HAS_CPU
@@ -45,7 +47,7 @@ int run(bool measure) {
 
 Action add_devices(CLI::App& app) {
   auto measure = std::make_shared<bool>(false);
-  app.add_flag("--measure", *measure, "measure the rate at which each copies memory");
+  app.add_flag("--measure", *measure, "measure the rates at which each copies memory and adds");
   return [measure] { return run(*measure); };
 }
 

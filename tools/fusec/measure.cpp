@@ -294,4 +294,39 @@ Result<Figures> Measurer::measure(const Program& program, const Subject& subject
   return out;
 }
 
+Result<std::vector<double>> Measurer::kernel_times(const Program& program, const Subject& subject, int runs) {
+  Result<Place> placed = place(device_, program.graph(), subject, [this](const std::string& name, DType type, int64_t count, bool positive) -> const Tensor& {
+    return drawn(name, type, count, positive);
+  });
+  if (!placed) return placed.error();
+  const Place& p = *placed;
+  // The whole call once, so that what each kernel reads is there.
+  if (Status s = program.run(p.in, p.out); !s) return s.error();
+  Result<std::shared_ptr<const PackedCall>> packed = program.impl().packed_call(p.in, p.out);
+  if (!packed) return packed.error();
+  std::unique_ptr<Memory> workspace;
+  if ((*packed)->workspace() > 0) {
+    Result<std::unique_ptr<Memory>> memory = device_.allocate((*packed)->workspace());
+    if (!memory) return memory.error();
+    workspace = std::move(*memory);
+  }
+  const uintptr_t counters = workspace ? reinterpret_cast<uintptr_t>(workspace->data) : 0;
+  std::vector<uintptr_t> pointers;
+  for (const std::vector<Buffer>& side : {p.in, p.out})
+    for (const Buffer& b : side) pointers.push_back(reinterpret_cast<uintptr_t>(b.data));
+  for (uintptr_t pointer : {counters ? counters + (*packed)->counters() : 0, counters, uintptr_t{0}}) pointers.push_back(pointer);
+  std::vector<double> out;
+  for (const PackedStep& step : (*packed)->steps) {
+    PackedCall one = **packed;
+    one.steps = {step};
+    const std::function<Status()> call = [&] { return program.impl().start_at(one, pointers, nullptr); };
+    for (int i = 0; i < 3; ++i)
+      if (Status s = call(); !s) return s.error();
+    Result<std::vector<double>> times = device_.time(runs, [&] { return flush_(); }, call);
+    if (!times) return times.error();
+    out.push_back(spread(std::move(*times)).median);
+  }
+  return out;
+}
+
 }  // namespace fusec::cli

@@ -63,6 +63,8 @@ class Measurer {
   Result<Figures> measure(const Subject& subject, const MeasureOptions& options, std::future<Result<Checked>>* later = nullptr);
   /// … of a graph that was compiled before.
   Result<Figures> measure(const Program& program, const Subject& subject, const MeasureOptions& options, std::future<Result<Checked>>* later = nullptr);
+  /// Median seconds of each kernel of a call by itself, from flushed caches, on drawn inputs.
+  Result<std::vector<double>> kernel_times(const Program& program, const Subject& subject, int runs);
   /// Compiles a subject for the device.
   Result<Program> compile(const Subject& subject, const MeasureOptions& options) const;
 
