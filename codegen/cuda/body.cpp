@@ -127,6 +127,15 @@ std::string Writer::whole() const {
   return "n == " + dec(V) + (windows() ? " && t.e >= 0" : "");
 }
 
+std::string Writer::whole(Val load) const {
+  const Inst& i = inst(load);
+  Dim pitch = 1;
+  for (const Axis& axis : kernel().axes)
+    if (axis.reduced) pitch = pitch * axis.extent;
+  if (i.kind != Kind::load || !windows() || view.linear(i, true) != Dim(1) || view.linear(i, false) != pitch) return whole();
+  return "t.r * columns(a) + t.e + " + dec(V) + " <= rows(a) * columns(a)";
+}
+
 bool Writer::scattered(Val a) const {
   const Inst& inst = this->inst(a);
   for (Val v : inst.map.extra)
@@ -279,7 +288,7 @@ void Body::fetch(Val load, const std::string& words) {
   line(open + "{");
   indent_ += 2;
   if (!each) {
-    line("if (" + w_.whole() + ") {");
+    line("if (" + w_.whole(load) + ") {");
     line("  " + pieces);
     line("} else {");
     indent_ += 2;

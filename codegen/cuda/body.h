@@ -73,6 +73,9 @@ struct Writer {
   /// with aligned windows a row also begins inside its first vector.
   std::string valid() const;
   std::string whole() const;
+  /// When a load may fetch its whole vector: where rows follow each other without gaps, an aligned window at the end of a row reads on
+  /// into the neighbour's; only the last one of the tensor must not.
+  std::string whole(Val load) const;
   bool windows() const { return schedule.edges == Edges::window && !view.flat; }
 };
 
