@@ -1,8 +1,6 @@
 // A formula as one device function: a statement a step, over the cells of exact primitives. It is printed once a kernel and
 // called; the compiler decides what to inline.
 
-#include <cstdlib>
-
 #include "codegen/cuda/words.h"
 #include "lib/ir/formula.h"
 
@@ -28,25 +26,6 @@ std::string sign_text(const Step& s, const std::string& x) {
   return s.op == Op::neg ? "-" + x : s.op == Op::abs ? "fabsf(" + x + ")" : "";
 }
 
-/// Forms with ex2.approx and rcp.approx in place of the exact steps, for comparison on a GPU only: FUSEC_HARDWARE_FORMULAS=1 prints
-/// them. Goes away, or becomes cards, when it is known what they are worth at the copy rate.
-struct Hardware {
-  Op op;
-  const char* body;
-};
-const Hardware kHardware[] = {
-    {Op::sigmoid, "  return sigmoid_few(p0);\n"},
-    {Op::silu, "  return silu_few(p0);\n"},
-    {Op::gelu, "  const f32 b = greatest(-fabsf(p0), -13.7f);\n  const f32 t = exp2_few(fmaf(fmaf(fmaf(fmaf(fmaf(fmaf(fmaf(fmaf(fmaf(bits<f32>(0x30eba0b3u), b, bits<f32>(0x3409e681u)), b, bits<f32>(0x368da2b1u)), b, bits<f32>(0x38a8ddf8u)), b, bits<f32>(0x3a82c290u)), b, bits<f32>(0x3c0c5498u)), b, bits<f32>(0x3d5bfc38u)), b, bits<f32>(0xbeeb0eb7u)), b, bits<f32>(0x3f934ea9u)), b, bits<f32>(0x41f7ffebu)));\n  return fmaf(b * 0x1p-32f, t, greatest(p0, -0.0f));\n"},
-};
-const char* hardware_text(const Formula& f) {
-  const char* wanted = f.result == DType::bf16 ? std::getenv("FUSEC_HARDWARE_FORMULAS") : nullptr;
-  if (!wanted || *wanted != '1') return nullptr;
-  for (const Hardware& h : kHardware)
-    if (h.op == f.op) return h.body;
-  return nullptr;
-}
-
 }  // namespace
 
 std::string formula_name(Op op, DType result) {
@@ -62,7 +41,6 @@ std::string formula_text(Op op, DType result) {
   std::string out = "D " + type + " " + formula_name(op, result) + "(";
   for (int p = 0; p < f.operands + f.scalars; ++p) out += (p ? ", " : "") + type + " p" + std::to_string(p);
   out += ") {\n";
-  if (const char* hardware = hardware_text(f)) return out + hardware + "}\n";
   auto at = [](uint16_t step) { return "s" + std::to_string(step); };
   for (size_t i = 0; i < f.steps.size(); ++i) {
     const Step& s = f.steps[i];
