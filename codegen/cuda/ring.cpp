@@ -149,7 +149,7 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   // Squared deviations read a lane's elements twice: 32 of them want more registers than 512 lanes have. More lanes take 16 each.
   bool twice = false;
   for (const Reduction& r : kernel.reductions) twice |= r.fold == Fold::welford && V > 4;
-  const int64_t most_steps = std::clamp<int64_t>(41 / words, 1, twice ? 2 : V > 4 ? 4 : 8), most_threads = twice ? 704 : 512;
+  const int64_t most_steps = std::clamp<int64_t>(33 / words, 1, twice ? 2 : V > 4 ? 4 : 8), most_threads = twice ? 608 : 512;
   int64_t cluster = 1;
   while (cluster < device.max_cluster && facts.columns * row_bytes > cluster * (cluster < 4 && !twice ? 34 : 68) * KiB) cluster *= 2;
   s.cluster = uint16_t(cluster);

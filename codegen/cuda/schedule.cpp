@@ -379,12 +379,15 @@ void rows(Scene& c) {
   const int64_t bytes = std::max<int64_t>(1, s.steps * c.loaded);
   const int64_t R = lanes > 32 ? 1 : pow2_floor(std::clamp<int64_t>((lanes < 32 ? 64 : 32) / bytes, 1, 8));
   s.rows_in_flight = uint16_t(R);
-  const int64_t registers = 26 + s.rows_in_flight * s.steps * held + (fits ? late : 0) + c.V * 3 + arithmetic + int64_t(c.view.accesses.size()) * 2;
+  // What a row takes: its words; of bytes, which a word holds four of, the values.
+  const int64_t values = s.steps * (c.V > 4 ? held : std::max<int64_t>(held, c.V));
+  const int64_t registers = 26 + s.rows_in_flight * values + (fits ? late : 0) + c.V * 3 + arithmetic + int64_t(c.view.accesses.size()) * 2;
   s.min_blocks = blocks_for(s.threads, registers);
-  // With large blocks, or exp, the estimate is too careful: ptxas does with the row's words and some 24 more, and 1,536 threads instead of
-  // 1,024 are worth it (softmax f32 [8192]: 1.00 of the copy rate against 0.89).
-  if (lanes >= 512 || (lanes >= 256 && (arithmetic > 4 || (c.V > 4 && c.view.folds() > 1))))
-    s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, (c.formulas ? 40 : c.V > 4 ? 28 : 24) + s.steps * held + (fits ? late : 0)));
+  // For large blocks without parameters of the columns that is too careful: ptxas does with the row and some 24 more, and 1,536 threads
+  // instead of 1,024 are worth it (softmax f32 [8192]: 1.00 of the copy rate against 0.89).
+  const int64_t least = (c.formulas ? 40 : c.V > 4 ? 28 : 24) + (s.edges == Edges::window ? 8 : 0);
+  if (late == 0 && (lanes >= 512 || (lanes >= 256 && (arithmetic > 4 || (c.V > 4 && c.view.folds() > 1)))))
+    s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, least + values));
 }
 
 void column(Scene& c) {

@@ -74,6 +74,20 @@ inline const Named kGraphs[] = {
        %h = add %x, %r
        %y = layer_norm %h, %g, %b {axes=[1], eps=1e-5}
        return %y, %h })", {{"N", 8192}, {"C", 8192}}},
+    {"layer_norm_8192", R"(graph @g(%x: f32[N,C], %g: f32[C], %b: f32[C]) -> f32[N,C] {
+       %y = layer_norm %x, %g, %b {axes=[1], eps=1e-5}
+       return %y })", {{"N", 16384}, {"C", 8192}}},
+    {"softmax_odd_long", "graph @g(%x: bf16[N,C]) -> bf16[N,C] { %y = softmax %x {axes=[1]}\n return %y }", {{"N", 5341}, {"C", 50257}}},
+    {"rms_norm_long", R"(graph @g(%x: bf16[N,C], %g: bf16[C]) -> bf16[N,C] {
+       %y = rms_norm %x, %g {axes=[1], eps=1e-5}
+       return %y })", {{"N", 1024}, {"C", 262144}}},
+    {"layer_norm_long", R"(graph @g(%x: bf16[N,C], %g: bf16[C], %b: bf16[C]) -> bf16[N,C] {
+       %y = layer_norm %x, %g, %b {axes=[1], eps=1e-5}
+       return %y })", {{"N", 4096}, {"C", 65536}}},
+    {"bytes_in_rows", R"(graph @g(%u: u8[N,C], %g: f32[C], %b: f32[C]) -> f32[N,C] {
+       %x = cast %u {to=f32}
+       %y = layer_norm %x, %g, %b {axes=[1], eps=1e-5}
+       return %y })", {{"N", 16384}, {"C", 12288}}},
     {"column_sum", "graph @g(%x: f32[N,C]) -> f32[C] { %y = sum %x {axes=[0]}\n return %y }", {{"N", 65536}, {"C", 2048}}},
     {"column_softmax", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = softmax %x {axes=[0]}\n return %y }", {{"N", 512}, {"C", 65536}}},
     {"full_sum", "graph @g(%x: f32[N]) -> f32[] { %y = sum %x {axes=[0]}\n return %y }", {{"N", 1 << 28}}},
