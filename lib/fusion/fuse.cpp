@@ -245,6 +245,18 @@ struct Planner {
           refusals.push_back({node, user, code, reason, int64_t(std::min(pair.saved, 9e18))});
           return;
         }
+    refuse_siblings(pair, code, reason);
+  }
+
+  /// Neither reads the other: both read the same value.
+  void refuse_siblings(const Candidate& pair, const std::string& code, const std::string& reason) {
+    for (NodeId node : parts[pair.first].nodes)
+      for (NodeId value : graph.node(node).args)
+        for (NodeId user : users[value])
+          if (!computes(pair.first, value) && computes(pair.second, user) && !computes(pair.second, value)) {
+            refusals.push_back({node, user, code, reason, int64_t(std::min(pair.saved, 9e18)), value});
+            return;
+          }
   }
 
   void merge_best() {
@@ -363,7 +375,11 @@ struct Planner {
       const std::set<size_t>&a = home[refusal.producer], &b = home[refusal.consumer];
       std::vector<size_t> both;
       std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
-      if (both.empty() && !a.empty() && !b.empty()) last[{*a.begin(), *b.begin()}] = refusal;
+      if (!both.empty() || a.empty() || b.empty()) continue;
+      const auto pair = std::minmax(*a.begin(), *b.begin());
+      const auto known = last.find(pair);
+      // That one reads the other says more than that both read a third.
+      if (known == last.end() || !refusal.siblings() || known->second.siblings()) last[pair] = refusal;
     }
     for (auto& [pair, refusal] : last) plan.refusals.push_back(refusal);
   }

@@ -17,10 +17,12 @@ struct Group {
 
 /// Why two groups stayed apart, or a group was cut: a stable code and a sentence.
 struct Refusal {
-  NodeId producer, consumer;
+  NodeId producer, consumer;  // two readers of one value: the one that comes first, and the other
   std::string code;     // e.g. "two-axis-sets"
   std::string reason;
   int64_t bytes = 0;    // memory traffic that merging would have saved
+  NodeId shared = ~NodeId{0};  // of two readers: the value that both read
+  bool siblings() const { return shared != ~NodeId{0}; }
 };
 
 struct GroupPlan {

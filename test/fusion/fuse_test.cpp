@@ -189,5 +189,34 @@ TEST(Fuse, EveryValueReadIsWritten) {
   EXPECT_LE(p.plan.groups.size(), 4u) << p.text();
 }
 
+TEST(Fuse, TwoReadersThatStayApartSayWhy) {
+  const Planned p = plan_of(R"(graph @g(%x: f32[4096,1024]) -> (f32[4096], f32[1024]) {
+    %rows = sum %x {axes=[1]}
+    %columns = sum %x {axes=[0]}
+    return %rows, %columns
+  })");
+  EXPECT_EQ(p.plan.groups.size(), 2u) << p.text();
+  ASSERT_EQ(p.plan.refusals.size(), 1u) << p.text();
+  const Refusal& refusal = p.plan.refusals[0];
+  EXPECT_TRUE(refusal.siblings());
+  EXPECT_EQ(refusal.shared, p.graph.inputs()[0].node);
+  EXPECT_EQ(refusal.producer, p.graph.outputs()[0].node);
+  EXPECT_EQ(refusal.consumer, p.graph.outputs()[1].node);
+  EXPECT_EQ(refusal.bytes, 4096 * 1024 * 4);
+  EXPECT_FALSE(refusal.code.empty());
+}
+
+TEST(Fuse, UnrelatedOutputsAreKernelsOfTheirOwn) {
+  GraphBuilder b("many");
+  std::vector<Value> outputs;
+  for (int k = 0; k < 200; k++) outputs.push_back(b.add(Op::neg, {b.input("x" + std::to_string(k), {DType::f32, {64}})}));
+  Result<Graph> graph = std::move(b).finish(outputs);
+  ASSERT_TRUE(graph) << graph.error().text();
+  Result<GroupPlan> plan = fuse(*graph);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->groups.size(), 200u);
+  EXPECT_TRUE(plan->refusals.empty()) << "nothing was even tried";
+}
+
 }  // namespace
 }  // namespace fusec

@@ -84,7 +84,8 @@ std::string as_text(const Graph& graph, const Planned& planned, const Options& o
     if (!k.choice.note.empty()) out += "  note      " + k.choice.note + "\n";
   }
   for (const Refusal& r : planned.plan->refusals)
-    out += "apart: " + value_name(g, r.producer) + " and " + value_name(g, r.consumer) + ": " + r.code + ": " + r.reason +
+    out += "apart: " + value_name(g, r.producer) + " and " + value_name(g, r.consumer) +
+           (r.siblings() ? ", which both read " + value_name(g, r.shared) : "") + ": " + r.code + ": " + r.reason +
            (r.bytes > 0 ? "; together they would move " + size_text(double(r.bytes)) + " less" : "") + "\n";
   return out;
 }
@@ -109,9 +110,11 @@ nlohmann::json as_json(const Graph& graph, const Planned& planned, const Options
   if (o.costs)
     out["limits"] = {{"copy_bytes_per_s", costs.limits.copy}, {"adds_per_s", costs.limits.arithmetic}, {"launch_s", costs.limits.launch}, {"source", costs.limits.source}};
   out["refusals"] = nlohmann::json::array();
-  for (const Refusal& r : planned.plan->refusals)
+  for (const Refusal& r : planned.plan->refusals) {
     out["refusals"].push_back({{"producer", value_name(g, r.producer)}, {"consumer", value_name(g, r.consumer)}, {"code", r.code},
                                {"reason", r.reason}, {"bytes", r.bytes}});
+    if (r.siblings()) out["refusals"].back()["shared"] = value_name(g, r.shared);
+  }
   return out;
 }
 
