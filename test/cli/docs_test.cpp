@@ -1,7 +1,7 @@
 // The pages say only what holds: every command in a sh block of README.md and docs/*.md runs and exits as the page says (0, or N where
 // a trailing comment says `# exit N`), links lead somewhere, and README.md names every page. A block behind a sh block that opens with
-// ```text is what its commands print, to the letter but for times, progress and schedules of the CPU (settled() below); in it "…" stands
-// for any text within a line, and alone in a line for any lines.
+// ```text is what its commands print, to the letter but for times, progress and the numbers of schedules (settled() below); in it "…"
+// stands for any text within a line, and alone in a line for any lines.
 //
 // Commands run in a copy of docs/ and tools/bench, so that they may write. Not run: GPUs (`--device cuda`), the scripts of tools/.
 // FUSEC_BLESS=1 docs_test puts what was printed into the pages, but for blocks with "…".
@@ -131,7 +131,7 @@ std::optional<std::string> missing(const std::vector<std::string>& printed, cons
   return reach.contains(printed.size()) ? std::nullopt : std::optional<std::string>("the end");
 }
 
-/// Without what differs from run to run and from processor to processor: times, rates, sizes of object files, schedules of the CPU.
+/// Without what differs from run to run and from processor to processor: times, rates, sizes of object files, numbers of schedules.
 std::string settled(std::string text) {
   static const std::pair<std::regex, const char*> kUnsettled[] = {
       {std::regex("[0-9.]+ (ns|µs|ms|s)\\b"), "TIME"},
@@ -141,8 +141,10 @@ std::string settled(std::string text) {
       {std::regex("[0-9.]+ a second"), "RATE"},
       {std::regex("LLVM (TIME|not needed)(, all else)"), "LLVM$2"},  // another process may have compiled it
       {std::regex("(compiling and running @[^ ]*|comparing with the reference evaluator) [.][.][.]\n"), ""},  // when it takes a second
-      {std::regex("[0-9]+ graphs, [0-9]+ failed\n"), ""},
-      {std::regex("schedule +cpu_[^\n]*\n( +launch [^\n]*\n)?"), "schedule of this processor\n"},
+      {std::regex("[\r\n]*[0-9]+ graphs, [0-9]+ failed\n"), ""},
+      // Of a schedule counts which skeleton it is and what that keeps on chip; the numbers are tuned, and on the CPU the processor's.
+      {std::regex("(schedule +|^g[0-9]+: )([a-z_]+)( keep=[a-z]+) [^\n]*"), "$1$2$3"},
+      {std::regex(" +launch [^\n]*\n"), ""},
   };
   for (const auto& [what, name] : kUnsettled) text = std::regex_replace(text, what, name);
   return text;
