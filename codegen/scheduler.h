@@ -33,6 +33,9 @@ class Scheduler {
   /// another order. Some milliseconds.
   virtual std::vector<Candidate> candidates(const Kernel& kernel, const Facts& facts) const = 0;
 
+  /// The kernel comes behind another one of the same call: its launch may begin before that one has ended, and its code waits.
+  virtual void follow(Schedule&) const {}
+
   /// From an artifact's registers and shared memory.
   virtual Occupancy occupancy(const Artifact&, const Launch&) const { return {}; }
 

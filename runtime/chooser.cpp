@@ -63,6 +63,7 @@ Result<Choice> Chooser::choose(size_t step, const Kernel& kernel, const Facts& f
     if (found != candidates.end()) out.by = Choice::tuned, out.schedule = found->schedule;
     else out.note = "the tuning file's '" + entry->schedule + "' is no candidate any more, or not for this call";
   }
+  if (step > 0) scheduler.follow(out.schedule);
   for (const Edit& edit : edits_) {
     if (edit.step != kNoStep && edit.step != step) continue;
     if (Status done = set(out.schedule, edit.text); !done) return done.error();

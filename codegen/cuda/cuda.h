@@ -45,6 +45,10 @@ Device device(int sm);
 ///          depends on extents and types alone, so calls that differ in alignment or strides give the same bits.
 Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device);
 
+/// Scheduler::follow: programmatic dependent launch, where the architecture has it. The code waits for the kernel in front before it touches
+/// memory; what it wins is the launch itself.
+void follow(Schedule& schedule, const Device& device);
+
 /// A schedule that needs fewer registers and computes the same bits, after compile() reported spills. nullopt: there is none.
 std::optional<Schedule> relieve(const Schedule& schedule);
 

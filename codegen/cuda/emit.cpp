@@ -532,7 +532,7 @@ Code Emitter::code() {
               (s_.skeleton == Template::ring ? "template <int S> struct LaneOf;\n" : "") +
               (s_.skeleton == Template::transpose ? "template <int P> struct StageOf;\n" : "") + structs_ + k;
   out.text += "extern \"C\" __global__ void __launch_bounds__(" + n(size_t(block_threads(s_))) + ", " + n(s_.min_blocks) + ") fusec_kernel(const __grid_constant__ K::Args a) {\n  " +
-              entry() + "\n}\n";
+              (s_.dependent_launch ? "wait_for_kernel_in_front();\n  " : "") + entry() + "\n}\n";
   return out;
 }
 

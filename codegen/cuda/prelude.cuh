@@ -7,6 +7,13 @@ typedef float f32; typedef double f64;
 template <int N> struct Int {};
 template <class To, class From> D To bits(From x) { return __builtin_bit_cast(To, x); }
 
+// A kernel that may start before the one in front has ended: before this returns, nothing of memory may be read or written.
+D void wait_for_kernel_in_front() {
+#ifndef FUSEC_SIMT
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // B bytes as 32-bit words: how a loaded vector waits for its turn, and how a stored one leaves.
 template <int B> struct Words { u32 w[(B + 3) / 4]; };
 

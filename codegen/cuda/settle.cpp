@@ -118,6 +118,8 @@ std::string split(Settling& c) {
 
 }  // namespace
 
+void follow(Schedule& s, const Device& device) { s.dependent_launch = device.sm >= 90; }
+
 std::string settle(const Kernel& written, const Facts& facts, const Device& device, Schedule& s) {
   const Kernel paired = s.merged ? merge_sweeps(written) : Kernel{};
   const Kernel& kernel = s.merged ? paired : written;
@@ -151,6 +153,7 @@ class CudaScheduler final : public Scheduler {
   Launch launch(const Kernel& kernel, const Schedule& s, const Facts& facts) const override { return cuda::launch(kernel, s, facts, device_); }
   std::string settle(const Kernel& kernel, const Facts& facts, Schedule& s) const override { return cuda::settle(kernel, facts, device_, s); }
   std::vector<Candidate> candidates(const Kernel& kernel, const Facts& facts) const override { return cuda::candidates(*this, kernel, facts); }
+  void follow(Schedule& schedule) const override { cuda::follow(schedule, device_); }
   Occupancy occupancy(const Artifact& artifact, const Launch& launch) const override { return cuda::occupancy(artifact, launch, device_); }
   std::string target_key() const override { return "sm_" + std::to_string(device_.sm); }
 

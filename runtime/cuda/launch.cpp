@@ -53,6 +53,7 @@ class CudaBackend final : public Backend {
     return cuda::settle(kernel, facts, gpu_.properties, schedule);
   }
   std::vector<Candidate> candidates(const Kernel& kernel, const Facts& facts) const override { return cuda::candidates(*this, kernel, facts); }
+  void follow(Schedule& schedule) const override { cuda::follow(schedule, gpu_.properties); }
   Occupancy occupancy(const Artifact& artifact, const Launch& launch) const override { return cuda::occupancy(artifact, launch, gpu_.properties); }
   std::string device_key() const override { return gpu_.name; }
   std::string target_key() const override { return "sm_" + std::to_string(gpu_.properties.sm); }
@@ -102,7 +103,9 @@ class CudaBackend final : public Backend {
     Current current(gpu_);
     if (Status s = current.status(); !s) return s;
     void* block = const_cast<std::byte*>(args.data());  // one parameter: the struct, by value
-    if (launch.cluster <= 1 && !code.artifact->schedule.dependent_launch) {
+    // Older drivers cannot capture such launches; without the attribute the kernel's wait waits for nothing.
+    const bool dependent = code.artifact->schedule.dependent_launch && gpu_.driver->version >= 12030;
+    if (launch.cluster <= 1 && !dependent) {
       const CUresult result = gpu_.driver->cuLaunchKernel_(code.function.function, launch.grid[0], launch.grid[1], launch.grid[2], launch.block, 1, 1,
                                                            launch.shared, static_cast<CUstream>(stream), &block, nullptr);
       return result == CUDA_SUCCESS ? Status(Done{}) : check(*gpu_.driver, result, "cuLaunchKernel");
@@ -119,7 +122,7 @@ class CudaBackend final : public Backend {
       a.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
       a.value.clusterDim.x = launch.cluster, a.value.clusterDim.y = a.value.clusterDim.z = 1;
     }
-    if (code.artifact->schedule.dependent_launch) {
+    if (dependent) {
       CUlaunchAttribute& a = attributes[config.numAttrs++];
       a.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
       a.value.programmaticStreamSerializationAllowed = 1;

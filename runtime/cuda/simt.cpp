@@ -86,6 +86,7 @@ class SimtBackend final : public Backend {
     return cuda::settle(kernel, facts, device_, schedule);
   }
   std::vector<Candidate> candidates(const Kernel& kernel, const Facts& facts) const override { return cuda::candidates(*this, kernel, facts); }
+  void follow(Schedule& schedule) const override { cuda::follow(schedule, device_); }
   Occupancy occupancy(const Artifact& artifact, const Launch& launch) const override { return cuda::occupancy(artifact, launch, device_); }
   std::string device_key() const override { return "simt"; }
   std::string target_key() const override { return "sm_" + std::to_string(device_.sm); }

@@ -95,6 +95,27 @@ TEST(PlainKernels, CompileAndKeepTheirLoads) {
   }
 }
 
+TEST(DependentLaunch, WaitsBeforeAnythingTouchesMemory) {
+  // Every skeleton: the wait comes before the first load, store, atomic or bulk copy of global memory.
+  for (const char* text : {"graph @g(%x: f32[N,64]) -> f32[N,64] { %y = neg %x\n return %y }", "graph @g(%x: f32[N,1024]) -> f32[N,1024] { %y = softmax %x {axes=[1]}\n return %y }",
+                           "graph @g(%x: bf16[N,65536]) -> bf16[N,65536] { %y = softmax %x {axes=[1]}\n return %y }", "graph @g(%x: f32[N,2048]) -> f32[2048] { %y = sum %x {axes=[0]}\n return %y }",
+                           "graph @g(%x: f32[N,1048576]) -> f32[N] { %y = sum %x {axes=[1]}\n return %y }", "graph @g(%x: f32[N,1024]) -> f32[1024,N] { %y = transpose %x {perm=[1,0]}\n return %y }"}) {
+    const Kernel kernel = kernel_of(text);
+    const cuda::Device device = cuda::device(90);
+    Schedule s = cuda::schedule(kernel, facts(kernel, dense_binding(kernel, {{"N", 4096}})), device);
+    EXPECT_EQ(cuda::emit(kernel, s).text.find("  wait_for_kernel_in_front();"), std::string::npos) << "the first of a call";
+    cuda::follow(s, device);
+    Result<std::string> ptx = cuda::ptx(cuda::emit(kernel, s), 90);
+    ASSERT_TRUE(ptx) << ptx.error().text();
+    const size_t wait = ptx->find("griddepcontrol.wait");
+    ASSERT_NE(wait, std::string::npos) << text;
+    for (const char* touch : {"ld.global", "st.global", "atom.", "red.", "cp.async.bulk"}) EXPECT_GT(ptx->find(touch), wait) << touch << " " << print(s);
+  }
+  Schedule old;
+  cuda::follow(old, cuda::device(80));
+  EXPECT_FALSE(old.dependent_launch) << "only from sm_90 on";
+}
+
 TEST(CudaText, HoldsNoNameOfAUser) {
   const Kernel kernel = kernel_of(R"(graph @evil_graph(%"evil \"; } /*": f32[EVIL_N,EVIL_C], %evil_b: f32[EVIL_C]) -> f32[EVIL_N,EVIL_C] {
     %evil_sum: f32[EVIL_N,EVIL_C] = add %"evil \"; } /*", %evil_b

@@ -10,6 +10,10 @@
 #include "fusec/fusec.h"
 #include "tools/fusec/ceilings.h"
 
+namespace fusec {
+struct PackedCall;
+}
+
 namespace fusec::cli {
 
 /// What is measured.
@@ -40,6 +44,7 @@ struct Figures {
   double compile = 0;        // seconds of compile() and of the first call, which may come from the cache
   double host = 0, bare = 0; // seconds of the host in a warm call, and in a bare launch of an empty kernel with as many arguments
   double replay = 0;         // … in a replay of the prepared call
+  double from_disk = 0;      // seconds from asking the disk cache for the first kernel to its start; 0: not measured, or no cache
   std::vector<KernelFigures> kernels;
   bool checked = false, good = true;
   std::string check;         // what was compared, and what was found
@@ -69,6 +74,8 @@ class Measurer {
   Result<Program> compile(const Subject& subject, const MeasureOptions& options) const;
 
  private:
+  Result<double> from_disk(const Program& program, const Subject& subject, const MeasureOptions& options, const PackedCall& call,
+                           std::span<const uintptr_t> pointers) const;
   const Tensor& drawn(const std::string& name, DType type, int64_t count, bool positive);
 
   const Backend& device_;
