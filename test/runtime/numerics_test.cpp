@@ -169,8 +169,13 @@ TEST(Numerics, FastKeepsTheLimits) {
 /// The CPU and the CUDA text contract alike, since the kernel says where: same bits.
 TEST(Numerics, DevicesContractAlike) {
   if (machines().size() < 2) GTEST_SKIP() << "wants the CPU and simt";
+  // Two sums of one product (%p), too: neither is contracted.
   const std::string text = R"(graph @g(%x: f32[N], %y: f32[N], %z: f32[N]) -> f32[N] {
-%a = mul %x, %y
+%p = mul %y, %y
+%s = add %p, %z
+%t = add %p, %x
+%u = max %s, %t
+%a = mul %u, %y
 %b = mul %z, %x
 %c = add %a, %b
 %d = mul %c, %c
