@@ -71,7 +71,7 @@ class Emitter {
   std::string row_at(bool reduced);
   std::string decompose(const std::vector<unsigned>& axes, const std::set<unsigned>& wanted);
   std::string tiles();
-  std::string slot_offset(Val v) const;
+  std::string slot_offset(Val v) const, column_offset(Val v) const;
   std::string lead(Body& body, Val v);
   std::string copies();
   void passes();
@@ -231,13 +231,22 @@ void Emitter::passes() {
         load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
         continue;
       }
+      if (copies_ && w_.access(v).staged) {
+        load.close_loop();
+        const std::string size = n(bytes(w_.operand(v).type)), base = w_.args.field(Slot::pointer, view_.access_of[v]);
+        const std::string lead = w_.access(v).bytes == 16 ? "" : " + ((u32)(u64)" + base + " & 15u)";
+        load.line("fetch<" + n(std::min<size_t>(w_.access(v).bytes, w_.V * bytes(w_.operand(v).type))) + ", kPlain>(raw.l" + n(v) + ", columns_at + (" +
+                  column_offset(v) + " + column * " + size + lead + "), 0);");
+        load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
+        continue;
+      }
       if (w_.access(v).staged) continue;  // from the tile
       load.need(Body::inputs_of_map(k_.values[v]));
       load.fetch(v, "raw.l" + n(v));
       load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
     }
     structs_ += "template <> struct RawOf<" + n(pass) + "> {\n" + members + "};\n";
-    function("load(Int<" + n(pass) + ">, const Args& a, const At& t, int n, " + (copies_ ? "const char* slot, Ix slice, Ix at" : "u64 policy") +
+    function("load(Int<" + n(pass) + ">, const Args& a, const At& t, int n, " + (copies_ ? "const char* slot, Ix slice, Ix at, const char* columns_at, Ix part, Ix column" : "u64 policy") +
                  ", const Row& row, Raw<" + n(pass) + ">& raw)", load.take());
     if (pass == folds_) break;
     Body fold = body(4);
@@ -325,6 +334,16 @@ std::string Emitter::slot_offset(Val v) const {
   return "slice * " + n(size) + (ring_windowed(view_, s_) ? " + " + n(16 * before) : "");
 }
 
+/// The same of the parameters of a block's columns, behind the slots.
+std::string Emitter::column_offset(Val v) const {
+  size_t before = 0, size = 0;
+  for (Val c : ring_columns(view_, s_)) {
+    if (c == v) break;
+    if (w_.access(c).staged) ++before, size += bytes(w_.operand(c).type);
+  }
+  return "part * " + n(size) + " + " + n(16 * before);
+}
+
 /// A slice that begins between two 16-byte pieces of memory begins between the same ones in its slot.
 std::string Emitter::lead(Body& body, Val v) {
   if (w_.access(v).bytes == 16) return "";
@@ -362,12 +381,24 @@ std::string Emitter::copies() {
   issue += "    barrier_arrive(full, bytes);\n";
   w_.streamed = true;
   if (copies_) function("issue(const Args& a, At& t, Ix from, Ix to, Ix slice, char* slot, u64* full, u64 policy)", issue);
+  std::string column_text = "    u32 bytes = 0;\n";
+  size_t staged = 0;
+  for (Val v : ring_columns(view_, s_)) {
+    if (!copies_ || !w_.access(v).staged) continue;
+    const std::string base = w_.args.field(Slot::pointer, view_.access_of[v]);
+    column_text += "    bytes += bulk_window(columns_at + (" + column_offset(v) + "), (const char*)(" + base + " + from), (const char*)(" + base +
+                   " + to), (const char*)" + base + ", (const char*)(" + base + " + columns(a)), full, policy);\n";
+    ++staged;
+  }
+  if (staged)
+    function("issue_columns(const Args& a, Ix from, Ix to, Ix part, char* columns_at, u64* full, u64 policy)",
+             "    if (to <= from) {\n      barrier_arrive(full);\n      return;\n    }\n" + column_text + "    barrier_arrive(full, bytes);\n");
   const RingShape shape = ring_shape(k_, s_, 1);
   functions_ += "  D u64 policy_of_last(const Args& a) { return make_last_policy(" + w_.args.field(Slot::policy) + "); }\n";
   functions_ += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";
   return "  enum { RowBytes = " + n(row) + ", LeadBytes = " + n(windowed ? 16 * s_.cut.size() : 0) + ", Granule = " + n(size_t(shape.granule)) +
          ", Copies = " + n(copies_) + ", Kept = " + n(s_.keep == Keep::shared) + ", Together = " +
-         n(together_) + " };\n";
+         n(together_) + ", ColumnsStaged = " + n(staged) + " };\n";
 }
 
 // What transpose.cuh asks for: tiles over (i, j), operands that are staged, indices without a linear number.

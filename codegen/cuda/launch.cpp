@@ -81,7 +81,8 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
     case Template::ring: {
       const int64_t cluster = std::max<int>(1, s.cluster);
       out.cluster = uint32_t(cluster);
-      out.shared = uint32_t(s.slots * ring_shape(kernel, s, facts.columns).slot_bytes);
+      const RingShape shape = ring_shape(kernel, s, facts.columns);
+      out.shared = uint32_t(s.slots * shape.slot_bytes + shape.column_bytes);
       blocks = std::min<int64_t>(std::max<int64_t>(1, device.resident_clusters(cluster) * std::max<int>(1, s.min_blocks)), facts.rows) * cluster;
       break;
     }

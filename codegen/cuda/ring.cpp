@@ -8,6 +8,7 @@ namespace fusec::cuda {
 namespace {
 
 constexpr int64_t KiB = 1024;
+constexpr int64_t kMostColumns = 96 * KiB;  // for parameters of the columns
 constexpr int64_t kMostSlots = 24;        // the row queue of ring.cuh holds the rows of as many
 constexpr int64_t kMostThreads = 928;     // besides 96 helpers
 
@@ -63,11 +64,19 @@ int64_t states_and_barriers(const Kernel& kernel, int64_t cluster) {
   return 2 * KiB + 8 * (kMostThreads / 32 + cluster + 1) * int64_t(state);
 }
 
+/// Shared memory that the parameters of a block's columns take, also where this call's strides keep them out; 0: they do not fit.
+int64_t columns_held(const Kernel& kernel, const Schedule& s, const RingShape& shape) {
+  const View view(kernel, s.vector_axis);
+  int64_t out = 0;
+  for (Val v : ring_columns(view, s)) out += shape.part * size_of(view, v) + 16;
+  return out > kMostColumns + 1 * KiB ? 0 : out;
+}
+
 /// The same for calls that differ in alignment: with the space for pieces at both ends of a slice.
 int64_t slots_that_fit(const Kernel& kernel, const Schedule& s, const RingShape& shape, size_t loads, const Device& device) {
   const int64_t beside = states_and_barriers(kernel, std::max<int>(1, s.cluster));
   if (beside > 46 * KiB) return 0;
-  const int64_t room = device.shared_per_block / std::max<int>(1, s.min_blocks) - 1 * KiB - beside;
+  const int64_t room = device.shared_per_block / std::max<int>(1, s.min_blocks) - 1 * KiB - beside - columns_held(kernel, s, shape);
   return std::clamp<int64_t>(room / (shape.slice * shape.row_bytes + 16 * int64_t(loads)), 0, kMostSlots);
 }
 
@@ -76,6 +85,20 @@ int64_t slots_that_fit(const Kernel& kernel, const Schedule& s, const RingShape&
 bool ring_windowed(const View& view, const Schedule& s) {
   if (s.edges == Edges::window) return true;
   return std::any_of(s.cut.begin(), s.cut.end(), [&](Val v) { return s.access[view.access_of[v]].bytes < 16; });
+}
+
+std::vector<Val> ring_columns(const View& view, const Schedule& s) {
+  std::vector<Val> out;
+  int64_t row = 0, bytes = 0;
+  for (Val v : view.accesses) {
+    const Inst& inst = view.kernel.values[v];
+    if (inst.kind != Kind::load) continue;
+    if (streams(view, v)) row += size_of(view, v);
+    const bool extra = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; });
+    if (!view.wide(v) || (inst.varies & view.row_axes) || extra || inst.map.guard != kNoVal || view.linear(inst, true) != Dim(1)) continue;
+    out.push_back(v), bytes += size_of(view, v);
+  }
+  return s.edges == Edges::full && 2 * bytes >= 3 * row ? out : std::vector<Val>{};
 }
 
 RingShape ring_shape(const Kernel& kernel, const Schedule& s, int64_t columns) {
@@ -89,10 +112,14 @@ RingShape ring_shape(const Kernel& kernel, const Schedule& s, int64_t columns) {
     out.granule = std::max(out.granule, 16 / size_of(view, v));
     out.row_bytes += size_of(view, v), ++loads;
   }
+  const std::vector<Val> columns_of = ring_columns(view, s);
+  for (Val v : columns_of) out.granule = std::max(out.granule, 16 / size_of(view, v));
   auto whole = [&](int64_t n, int64_t by) { return ceil_div(ceil_div(n, by), out.granule) * out.granule; };
   out.part = whole(columns + (s.edges == Edges::window ? V - 1 : 0), std::max<int>(1, s.cluster));
   out.slice = whole(out.part, std::max<int>(1, s.slices));
   out.slot_bytes = out.slice * out.row_bytes + (ring_windowed(view, s) ? 16 * loads : 0);
+  for (Val v : columns_of)
+    if (s.access[view.access_of[v]].staged) out.column_bytes += out.part * size_of(view, v) + 16;
   return out;
 }
 
@@ -123,7 +150,9 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   s.block[s.vector_axis] = 0;
   s.dynamic_rows = true;
   s.finish = Finish::none;
-  for (Access& a : s.access) a.early = 0;
+  for (Access& a : s.access) a.early = a.staged = 0;
+  if (columns_held(kernel, s, shape))
+    for (Val v : ring_columns(view, s)) s.access[view.access_of[v]].staged = facts.access[view.access_of[v]].step[s.vector_axis] == 1;
   bool exact = true, all_dense = true;
   for (Val v : loads) {
     exact &= in_pieces(view, s, facts, v);
@@ -132,11 +161,14 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   // In slots, 16 says that slices are whole pieces, however little of one a lane takes.
   for (Val v : loads)
     if (exact) s.access[view.access_of[v]].bytes = 16;
-  if (!exact && !all_dense) s.keep = Keep::reload, s.slots = s.ahead = 0, s.cut.clear();
+  if (!exact && !all_dense) {
+    s.keep = Keep::reload, s.slots = s.ahead = 0, s.cut.clear();
+    for (Access& a : s.access) a.staged = 0;
+  }
   return "";
 }
 
-// Measured (docs/cuda.md): a cluster of up to 4 with 32 KiB of a row a block, larger ones with 64, in slices of 32 KiB, so that the next
+// Measured (docs/cuda.md): up to 68 KiB of a row a block, in clusters of up to 4 rather 28 to 34; slices of up to 34 KiB, so that the next
 // row is folded while this one waits for its peers. Where a row does not fit beside the copies under way it is copied again for each sweep, in slices of
 // 16 KiB.
 std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, const Device& device, const Schedule& start) {
@@ -149,13 +181,19 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   // Squared deviations read a lane's elements twice: 32 of them want more registers than 512 lanes have. More lanes take 16 each.
   bool twice = false;
   for (const Reduction& r : kernel.reductions) twice |= r.fold == Fold::welford && V > 4;
-  const int64_t most_steps = std::clamp<int64_t>(33 / words, 1, twice ? 2 : V > 4 ? 4 : 8), most_threads = twice ? 608 : 512;
+  const int64_t most_steps = std::clamp<int64_t>(33 / words, 1, twice ? 2 : V > 4 ? 4 : 8), most_threads = twice ? 608 : 544;
   int64_t cluster = 1;
-  while (cluster < device.max_cluster && facts.columns * row_bytes > cluster * (cluster < 4 && !twice ? 34 : 68) * KiB) cluster *= 2;
+  const int64_t row = facts.columns * row_bytes;
+  while (cluster < device.max_cluster && (row > cluster * 68 * KiB || (cluster < 4 && !twice && row >= 2 * cluster * 28 * KiB))) cluster *= 2;
+  // With parameters on chip a block takes fewer columns.
+  int64_t parameters = 0, smaller = cluster;
+  for (Val v : ring_columns(view, s)) parameters += size_of(view, v);
+  while (smaller < device.max_cluster && (row > smaller * 34 * KiB || facts.columns * parameters > smaller * kMostColumns)) smaller *= 2;
+  if (parameters && row <= smaller * 34 * KiB && facts.columns * parameters <= smaller * kMostColumns) cluster = smaller;
   s.cluster = uint16_t(cluster);
   s.slices = 1;
   const int64_t part = ring_shape(kernel, s, facts.columns).part;
-  for (int64_t slice_bytes : {32 * KiB, 16 * KiB}) {
+  for (int64_t slice_bytes : {34 * KiB, 16 * KiB}) {
     const int64_t slices = std::max(ceil_div(part * row_bytes, slice_bytes), ceil_div(part, most_threads * most_steps * V));
     if (slices > 255) return std::nullopt;
     s.slices = uint8_t(slices);

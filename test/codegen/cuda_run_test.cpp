@@ -310,6 +310,11 @@ const Case kRings[] = {
        %n = layer_norm %f, %g, %c {axes=[1], eps=1e-5}
        %y = cast %n {to=bf16}
        return %y, %h })", shapes({{9, 26001}}), 2e-2},
+    {"layer_norm_with_parameters", R"(graph @g(%x: bf16[N,C], %g: f32[C], %b: f32[C]) -> bf16[N,C] {
+       %f = cast %x {to=f32}
+       %n = layer_norm %f, %g, %b {axes=[1], eps=1e-5}
+       %y = cast %n {to=bf16}
+       return %y })", shapes({{9, 24576}, {9, 26008}, {9, 26001}}), 2e-2},
     {"bytes_to_f32", R"(graph @g(%u: u8[N,C], %s: f32[N,1]) -> (f32[N,C], f32[N]) {
        %f = cast %u {to=f32}
        %x = mul %f, %s

@@ -9,6 +9,7 @@
 // A block's part of a row is `Slices` slices, each a slot long. Ahead = 1: the next row is folded before this one is stored. K::Kept: a
 // row stays in its slots from the first sweep to the last; otherwise each sweep copies it again, from the L2 after the first. Without
 // K::Copies lanes load from memory themselves: operands that bulk copies cannot take, by the same lanes and with the same bits.
+// Parameters of the columns may stand behind the slots: a block meets the same columns in every row.
 template <int Slots> struct Turn {  // a slot, and which time around
   u32 slot, parity;
   __device__ __forceinline__ void next() {
@@ -30,7 +31,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
          Last = K::Stores ? K::Folds : K::Folds - 1 };
   enum : u32 { kDone = 0xffffffffu };
   struct Shared {
-    u64 full[Slots], empty[Slots], folded[kResults], arrived[kResults], merged[kResults], queued[kQueue];
+    u64 columns, full[Slots], empty[Slots], folded[kResults], arrived[kResults], merged[kResults], queued[kQueue];
     __align__(16) char states[kResults][kWarps][K::AccBytes];
     __align__(16) char inbox[kResults][Cluster][K::AccBytes];
     __align__(16) char result[kResults][K::AccBytes];
@@ -71,6 +72,10 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   RD void produce() {
     u32* counters = K::counters(a);
     u32 next = rank == 0 ? atomicAdd(counters, 1u) : 0;
+    if constexpr (K::ColumnsStaged) {
+      const Ix from = part * (Ix)rank, to = from + part < columns ? from + part : columns;
+      K::issue_columns(a, from, to, part, slot_at(Slots), &sh.columns, policy);
+    }
     const u64 again = K::Kept ? policy : K::policy_of_last(a);
     for (u32 i = 0;; ++i) {
       // A row is taken as late as possible: when there is room for its first slice, or none but two are under way.
@@ -166,6 +171,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     for (int s = 0; s < Slices; ++s) {
       const Ix from = begin + s * slice, to = from + slice < end ? from + slice : end;
       typename K::template Raw<S> raw[Steps];
+      if constexpr (K::ColumnsStaged) barrier_wait<false>(&sh.columns, 0);
       if constexpr (K::Copies && (S == 0 || !K::Kept)) barrier_wait<false>(sh.full + turn.slot, turn.parity);
       const char* slot = slot_at(turn.slot);
 #pragma unroll
@@ -173,7 +179,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         const Ix at = vector(j), e = from + at;
         if (e < to) {
           K::element_at(a, e, t);
-          if constexpr (K::Copies) K::load(Int<S>(), a, t, count_of(e, columns), slot, slice, at, row, raw[j]);
+          if constexpr (K::Copies) K::load(Int<S>(), a, t, count_of(e, columns), slot, slice, at, slot_at(Slots), part, s * slice + at, row, raw[j]);
           else K::load(Int<S>(), a, t, count_of(e, columns), policy, row, raw[j]);
         }
       }
@@ -287,6 +293,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   __shared__ __align__(16) char shared[sizeof(typename R::Shared)];
   typename R::Shared& sh = *(typename R::Shared*)shared;
   if (threadIdx.x == 0) {
+    if constexpr (K::ColumnsStaged) barrier_init(&sh.columns, 1);
     for (int i = 0; i < Slots; ++i) barrier_init(sh.full + i, 1), barrier_init(sh.empty + i, R::kWarps);
     for (int i = 0; i < R::kResults; ++i) barrier_init(sh.folded + i, R::kWarps), barrier_init(sh.arrived + i, 1), barrier_init(sh.merged + i, 1);
     for (int i = 0; i < R::kQueue; ++i) barrier_init(sh.queued + i, 1);
