@@ -94,10 +94,10 @@ const Case kCases[] = {
      {{"N", 4000}, {"C", 64}},
      nullptr,
      1},
-    {"split", "graph @g(%x: f32[N]) -> f32[] { %y = sum %x {axes=[0]}\n return %y }", {{"N", 40003}}, nullptr, 1},
+    {"split", "graph @g(%x: f32[N]) -> f32[] { %y = sum %x {axes=[0]}\n return %y }", {{"N", 200003}}, nullptr, 1},
     {"split_argmax",
      "graph @g(%x: f32[N]) -> i64[] { %y = argmax %x {axes=[0], to=i64}\n return %y }",
-     {{"N", 40003}},
+     {{"N", 200003}},
      nullptr,
      1},
 };
