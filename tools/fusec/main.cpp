@@ -57,7 +57,7 @@ A graph in the text form:
   }
 
 Exit status: 0 good, 1 a check failed, 2 the input is at fault, 3 the environment is, 70 fusec itself.
-Environment: FUSEC_CACHE_DIR, FUSEC_CACHE_BYTES, FUSEC_LOG=off|error|warn|info|debug, FUSEC_OPTIONS (docs/debugging.md).)";
+Environment: FUSEC_CACHE_DIR, FUSEC_CACHE_BYTES, FUSEC_TUNING, FUSEC_LOG=off|error|warn|info|debug, FUSEC_OPTIONS (docs/debugging.md).)";
 
 /// What CLI11 says, and which word is no subcommand: it only says that one is missing.
 std::string usage_error(const CLI::App* app, const CLI::Error& error) {
