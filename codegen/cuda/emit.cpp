@@ -466,7 +466,8 @@ std::string Emitter::entry() const {
     case Template::rows:
       if (s_.keep == Keep::shared || s_.keep == Keep::cluster)
         return "rows_shared<K, " + threads + ", " + in_flight + ", " + n(std::max<int>(1, s_.cluster)) + ">(a);";
-      if (held_) return "rows_held<K, " + n(s_.lanes_per_row) + ", " + n(s_.steps) + ", " + threads + ", " + in_flight + ">(a);";
+      if (held_)
+        return "rows_held<K, " + n(s_.lanes_per_row) + ", " + n(s_.steps) + ", " + threads + ", " + in_flight + ", " + n(std::max<int>(1, s_.cluster)) + ">(a);";
       return "rows_looped<K, " + threads + ", " + in_flight + ">(a);";
     case Template::column:
       return "column<K, " + n(s_.lanes_per_row) + ", " + n(s_.threads / s_.lanes_per_row) + ", " + in_flight + ", " +
@@ -485,7 +486,7 @@ std::vector<std::string> Emitter::skeletons() const {
   switch (s_.skeleton) {
     case Template::pointwise: return {"pointwise.cuh"};
     case Template::rows:
-      if (s_.keep == Keep::registers) return {"rows_held.cuh"};
+      if (s_.keep == Keep::registers) return {"cluster.cuh", "rows_held.cuh"};
       if (s_.keep == Keep::reload) return {"each_vector.cuh", "rows_looped.cuh"};
       return {"cluster.cuh", "rows_shared.cuh"};
     case Template::column: return {"column.cuh"};

@@ -50,6 +50,10 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
     case Template::pointwise: blocks = ceil_div(facts.rows, int64_t(s.threads) * V * s.rows_in_flight); break;
     case Template::rows:
       blocks = s.keep == Keep::registers ? ceil_div(facts.rows, int64_t(s.threads / s.lanes_per_row) * s.rows_in_flight) : facts.rows;
+      if (s.keep == Keep::registers && s.cluster > 1) {
+        out.cluster = s.cluster;
+        blocks = std::min<int64_t>(blocks, kMost / s.cluster) * s.cluster;
+      }
       if (s.keep == Keep::shared || s.keep == Keep::cluster) {
         const int64_t cluster = std::max<int>(1, s.cluster), vectors = ceil_div(facts.columns + (s.edges == Edges::window ? V - 1 : 0), V);
         const int64_t part = ceil_div(vectors, cluster);

@@ -336,9 +336,17 @@ void rows(Scene& c) {
   const int64_t arithmetic = c.heavy > 8 ? 16 : 4;
   // One sweep without element stores reads the row once whatever it does; else a long row waits on chip for the next sweep.
   const bool once = c.view.folds() == 1 && c.view.element_stores().empty();
+  // Much arithmetic on a row too long for a block: the registers of a cluster, several clusters a multiprocessor, so that some load while
+  // others calculate (group_norm + silu of bf16).
+  int64_t cluster = 1;
+  if (!lanes && !once && c.formulas) {
+    while (cluster < std::min(8, c.device.max_cluster) && steps(256 * cluster) > 8) cluster *= 2;
+    if (cluster > 1 && steps(256 * cluster) * std::max<int64_t>(held, 4) <= 32) lanes = 256;
+    else cluster = 1;
+  }
   // From 48 KiB on (24 KiB of narrow types, more elements a lane) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of
   // the copy rate there, f32 [32768] at 0.78.
-  if ((!lanes || columns * widest_size(c) > (c.V > 4 ? 24 : 48) * 1024) && !once) {
+  if ((!lanes || (cluster == 1 && columns * widest_size(c) > (c.V > 4 ? 24 : 48) * 1024)) && !once) {
     if (auto chosen = ring_schedule(c.kernel, c.facts, c.device, s)) {
       s = *chosen;
       return;
@@ -357,9 +365,10 @@ void rows(Scene& c) {
   s.keep = Keep::registers;
   s.cut = cut;
   s.lanes_per_row = uint16_t(lanes);
-  s.steps = uint16_t(steps(lanes));
+  s.cluster = uint16_t(cluster);
+  s.steps = uint16_t(steps(lanes * cluster));
   s.threads = uint16_t(std::max<int64_t>(128, lanes));
-  if (s.steps * lanes * c.V == columns && s.edges != Edges::window) s.block[s.vector_axis] = uint16_t(std::min<int64_t>(columns, 65535));  // exactly one block
+  if (s.steps * lanes * cluster * c.V == columns && s.edges != Edges::window) s.block[s.vector_axis] = uint16_t(std::min<int64_t>(columns, 65535));  // exactly one block
   // Parameters of the columns (scale, bias) are asked for before the reductions where they fit beside the row.
   int64_t late = 0;
   std::vector<size_t> early;
@@ -461,7 +470,8 @@ Schedule plan(const Kernel& kernel, const Facts& facts, const Device& device) {
 /// Where a row is not kept between its sweeps, max with sum of exp, and mean with squares, are better taken in one.
 bool gains_from_merging(const Kernel& kernel, const Schedule& s) {
   if (s.skeleton == Template::column || s.skeleton == Template::ring || s.keep == Keep::reload) return true;
-  return s.keep != Keep::registers && View(kernel).element_stores().empty();  // read once, never kept
+  if (s.keep == Keep::registers) return s.cluster > 1;  // a cluster meets once
+  return View(kernel).element_stores().empty();         // read once, never kept
 }
 
 }  // namespace

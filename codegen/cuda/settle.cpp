@@ -82,12 +82,12 @@ std::string rows(Settling& c) {
       if (!pow2(s.lanes_per_row) || s.lanes_per_row > 1024) return "lanes_per_row=" + text(s.lanes_per_row) + ": a power of two up to 1024 is expected";
       if (s.threads < s.lanes_per_row) s.threads = s.lanes_per_row;
       if (s.threads % s.lanes_per_row) return "threads=" + text(s.threads) + ": whole rows of lanes are expected";
-      const int64_t steps = ceil_div(c.vectors(), s.lanes_per_row);
+      if (s.lanes_per_row != s.threads || s.rows_in_flight > 1) s.cluster = 1;
+      const int64_t steps = ceil_div(c.vectors(), s.lanes_per_row * s.cluster);
       if (steps * c.V > 128) return "lanes_per_row=" + text(s.lanes_per_row) + ": " + text(steps * c.V) + " elements a lane are more than registers hold";
       if (s.rows_in_flight * steps > 64) return "rows_in_flight=" + text(s.rows_in_flight) + ": more than registers hold";
       s.steps = uint16_t(steps);
-      s.cluster = 1;
-      const bool exact = steps * s.lanes_per_row * c.V == c.facts.columns && s.edges != Edges::window;
+      const bool exact = steps * s.lanes_per_row * s.cluster * c.V == c.facts.columns && s.edges != Edges::window;
       s.block[s.vector_axis] = exact ? uint16_t(std::min<int64_t>(c.facts.columns, 65535)) : uint16_t(0);
       return "";
     }

@@ -351,6 +351,35 @@ TEST_P(Rings, Right) {
 
 INSTANTIATE_TEST_SUITE_P(Cuda, Rings, ::testing::ValuesIn(kRings), [](const auto& info) { return info.param.name; });
 
+// Rows too long for a block, with much arithmetic: held by the registers of a cluster.
+const Case kHeldByClusters[] = {
+    {"layer_norm_silu", R"(graph @g(%x: bf16[N,C], %g: bf16[C], %b: bf16[C]) -> bf16[N,C] {
+       %n = layer_norm %x, %g, %b {axes=[1], eps=1e-5}
+       %y = silu %n
+       return %y })", {{{"N", 2}, {"C", 36864}}, {{"N", 3}, {"C", 40960}}, {{"N", 2}, {"C", 40961}}, {{"N", 1}, {"C", 65536}}}, 2e-2},
+    {"group_norm_silu", R"(graph @g(%x: bf16[N,8,96,96], %g: bf16[8], %b: bf16[8]) -> bf16[N,8,96,96] {
+       %n = group_norm %x, %g, %b {groups=2, eps=1e-5}
+       %y = silu %n
+       return %y })", {{{"N", 1}}, {{"N", 2}}}, 2e-2},
+};
+
+class HeldByClusters : public ::testing::TestWithParam<Case> {};
+
+TEST_P(HeldByClusters, Right) {
+  if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
+  const Subject s = subject(GetParam().text);
+  for (const Sizes& sizes : GetParam().sizes) {
+    How how;
+    how.races = SIMT_RACES_SHARED;
+    check(GetParam(), how, sizes, s);
+    ASSERT_FALSE(HasFatalFailure());
+    const Schedule schedule = run(s, sizes, inputs_of(s, sizes, 7, false), how).schedule;
+    EXPECT_TRUE(schedule.keep == Keep::registers && schedule.cluster > 1) << print(schedule);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cuda, HeldByClusters, ::testing::ValuesIn(kHeldByClusters), [](const auto& info) { return info.param.name; });
+
 // Rows enough that slots, states and the queue of rows go around several times, in twenty orders of threads.
 TEST(CudaRun, RingsGoAround) {
   if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();

@@ -1,41 +1,45 @@
-// Rows: Lanes lanes share a row, several rows a warp (Lanes < 32), a warp, or the warps of a block (Lanes = Threads). The row stays
-// in registers, Steps vectors a lane, as the packed words of the cut.
+// Rows: Lanes lanes share a row, several rows a warp (Lanes < 32), a warp, or the warps of a block (Lanes = Threads), or those of all
+// blocks of a cluster. The row stays in registers, Steps vectors a lane, as the packed words of the cut.
 
 // Sweeps S and later over a held row: fold every step, merge the lanes, finish the row's values.
-template <int S, class K, int Lanes, int Steps, int Threads> struct Held {
+template <int S, class K, int Lanes, int Steps, int Threads, int Cluster> struct Held {
   typedef typename K::Ix Ix;
   static __device__ __forceinline__ void sweep(const typename K::Args& a, typename K::At& t, int lane, Ix columns,
-                                               typename K::Keep (&keep)[Steps], typename K::Row& row, char* scratch, int& turn) {
+                                               typename K::Keep (&keep)[Steps], typename K::Row& row, char* scratch, char* meet, int& turn) {
     if constexpr (S < K::Folds) {
       const Ix skew = K::skew(a, t);
       typename K::template Acc<S> acc;
       acc.zero();
 #pragma unroll
       for (int s = 0; s < Steps; ++s) {
-        const Ix e = (Ix)(s * Lanes + lane) * K::V - skew, left = columns - e;
+        const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
         if (K::Exact || left > 0) {
           K::element_at(a, e, t);
           if constexpr (S > 0) K::hide(a, keep[s]);
           K::fold(Int<S>(), a, t, K::Full || left >= K::V ? (int)K::V : (int)left, keep[s], row, acc);
         }
       }
+      const int now = turn;
       merge_lanes<Lanes, Threads>(acc, scratch, turn);
+      if constexpr (Cluster > 1) merge_cluster<Cluster>(acc, meet, now);
       K::finish(Int<S>(), a, t, K::V, acc, row);
-      Held<S + 1, K, Lanes, Steps, Threads>::sweep(a, t, lane, columns, keep, row, scratch, turn);
+      Held<S + 1, K, Lanes, Steps, Threads, Cluster>::sweep(a, t, lane, columns, keep, row, scratch, meet, turn);
     }
   }
 };
 
 // R rows of a lane are loaded together, then finished one after the other: short rows alone would leave too few bytes in flight.
-template <class K, int Lanes, int Steps, int Threads, int R> D void rows_held(const typename K::Args& a) {
+template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void rows_held(const typename K::Args& a) {
   typedef typename K::Ix Ix;
   constexpr int kRows = Threads / Lanes;
   __shared__ __align__(16) char scratch[Lanes > 32 ? 2 * (Threads / 32) * K::AccBytes : 16];
+  __shared__ __align__(16) char meet[Cluster > 1 ? 2 * K::AccBytes : 16];
   int turn = 0;
   const u64 policy = K::policy(a);
   const Ix rows = K::rows(a), columns = K::columns(a);
-  const int lane = threadIdx.x % Lanes;
-  for (Ix base = (Ix)blockIdx.x * (kRows * R); base < rows; base += (Ix)gridDim.x * (kRows * R)) {
+  int lane = threadIdx.x % Lanes;
+  if constexpr (Cluster > 1) lane += (int)cluster_rank() * Lanes;
+  for (Ix base = (Ix)(blockIdx.x / Cluster) * (kRows * R); base < rows; base += (Ix)(gridDim.x / Cluster) * (kRows * R)) {
     typename K::At t[R];
     typename K::Row row[R];
     typename K::template Raw<0> raw[R][Steps];
@@ -50,7 +54,7 @@ template <class K, int Lanes, int Steps, int Threads, int R> D void rows_held(co
       const Ix skew = K::skew(a, t[r]);
 #pragma unroll
       for (int s = 0; s < Steps; ++s) {
-        const Ix e = (Ix)(s * Lanes + lane) * K::V - skew, left = columns - e;
+        const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
         if (K::Exact || left > 0) {
           K::element_at(a, e, t[r]);
           K::load(Int<0>(), a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, policy, row[r], raw[r][s]);
@@ -65,17 +69,17 @@ template <class K, int Lanes, int Steps, int Threads, int R> D void rows_held(co
       typename K::Keep keep[Steps];
 #pragma unroll
       for (int s = 0; s < Steps; ++s) {
-        const Ix e = (Ix)(s * Lanes + lane) * K::V - skew, left = columns - e;
+        const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
         if (K::Exact || left > 0) {
           K::element_at(a, e, t[r]);
           K::cut(a, t[r], raw[r][s], row[r], keep[s]);
         }
       }
-      Held<0, K, Lanes, Steps, Threads>::sweep(a, t[r], lane, columns, keep, row[r], scratch, turn);
+      Held<0, K, Lanes, Steps, Threads, Cluster>::sweep(a, t[r], lane, columns, keep, row[r], scratch, meet, turn);
       if constexpr (K::Stores) {
 #pragma unroll
         for (int s = 0; s < Steps; ++s) {
-          const Ix e = (Ix)(s * Lanes + lane) * K::V - skew, left = columns - e;
+          const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
           if ((K::Exact || left > 0) && live) {
             K::element_at(a, e, t[r]);
             if constexpr (K::Folds > 0) K::hide(a, keep[s]);
@@ -86,4 +90,5 @@ template <class K, int Lanes, int Steps, int Threads, int R> D void rows_held(co
       if (live && lane == 0) K::row_store(a, t[r], 1, row[r]);
     }
   }
+  if constexpr (Cluster > 1) cluster_sync();  // a peer may still read from here
 }
