@@ -398,6 +398,12 @@ void rows(Scene& c) {
   const int64_t least = (c.formulas ? 40 : c.V > 4 ? 28 : 24) + (s.edges == Edges::window ? 8 : 0);
   if (late == 0 && (lanes >= 512 || (lanes >= 256 && (arithmetic > 4 || (c.V > 4 && c.view.folds() > 1)))))
     s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, least + values));
+  // Parameters are all asked for at once if registers allow it; what is in flight of the rows counts more (layer_norm f32 [4096]: 3 blocks
+  // of 66 registers 0.95 of the copy rate, 5 of 48 1.00).
+  if (late > 0 && lanes >= 128 && s.steps * c.V <= 16 && !c.formulas && s.edges == Edges::full) {
+    const int64_t wanted = ceil_div((s.baked >> s.vector_axis & 1 ? 72 : 64) * 1024, s.threads * bytes);  // sizes in the text save registers
+    s.min_blocks = uint16_t(std::max<int64_t>(s.min_blocks, std::min<int64_t>(wanted, blocks_for(s.threads, least + values))));
+  }
 }
 
 void column(Scene& c) {
