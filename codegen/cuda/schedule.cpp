@@ -307,6 +307,14 @@ bool shared_rows(Scene& c, const std::vector<Val>& cut, int64_t bytes) {
   return true;
 }
 
+/// Do elements go through a formula before they are reduced?
+bool folds_formulas(const Scene& c) {
+  for (size_t i = 0; i < c.view.folds(); ++i)
+    for (Val v : c.view.needed(c.view.fold_inputs(i), [&](Val v) { return c.view.level(v) != Level::element; }))
+      if (c.kernel.values[v].kind == Kind::compute && info(c.kernel.values[v].op).form == Form::formula) return true;
+  return false;
+}
+
 void rows(Scene& c) {
   Schedule& s = c.s;
   s.skeleton = Template::rows;
@@ -336,10 +344,10 @@ void rows(Scene& c) {
   const int64_t arithmetic = c.heavy > 8 ? 16 : 4;
   // One sweep without element stores reads the row once whatever it does; else a long row waits on chip for the next sweep.
   const bool once = c.view.folds() == 1 && c.view.element_stores().empty();
-  // Much arithmetic on a row too long for a block: the registers of a cluster, several clusters a multiprocessor, so that some load while
-  // others calculate (group_norm + silu of bf16).
+  // Much arithmetic behind the reductions of a row too long for a block: the registers of a cluster, several clusters a multiprocessor, so
+  // that some load while others calculate (group_norm + silu of bf16: 103 us, through the ring 113).
   int64_t cluster = 1;
-  if (!lanes && !once && c.formulas) {
+  if (!lanes && !once && c.formulas && !folds_formulas(c)) {
     while (cluster < std::min(8, c.device.max_cluster) && steps(256 * cluster) > 8) cluster *= 2;
     if (cluster > 1 && steps(256 * cluster) * std::max<int64_t>(held, 4) <= 32) lanes = 256;
     else cluster = 1;
