@@ -136,13 +136,6 @@ std::string Writer::whole(Val load) const {
   return "t.r * columns(a) + t.e + " + dec(V) + " <= rows(a) * columns(a)";
 }
 
-bool Writer::shifts(Val load) const {
-  const Inst& i = inst(load);
-  const size_t size = bytes(operand(load).type);
-  return i.kind == Kind::load && windows() && !(i.varies & view.row_axes) && view.linear(i, true) == Dim(1) && i.map.guard == kNoVal &&
-         size < 8 && size * V >= 8;
-}
-
 bool Writer::scattered(Val a) const {
   const Inst& inst = this->inst(a);
   for (Val v : inst.map.extra)
@@ -294,11 +287,7 @@ void Body::fetch(Val load, const std::string& words) {
   }
   line(open + "{");
   indent_ += 2;
-  if (!each && w_.shifts(load)) {
-    line("if (!(" + w_.whole() + " && fetch_shifted<" + dec(size) + ", " + w_.fetch_kind(load, false) + ">(" + words + ", " + p + " + (" +
-         offset(load, "") + "), " + p + ", " + p + " + columns(a)))) {");
-    indent_ += 2;
-  } else if (!each) {
+  if (!each) {
     line("if (" + w_.whole(load) + ") {");
     line("  " + pieces);
     line("} else {");

@@ -76,8 +76,6 @@ struct Writer {
   /// When a load may fetch its whole vector: where rows follow each other without gaps, an aligned window at the end of a row reads on
   /// into the neighbour's; only the last one of the tensor must not.
   std::string whole(Val load) const;
-  /// A parameter of the columns beside windows: its vector begins between two pieces, another one in each row.
-  bool shifts(Val load) const;
   bool windows() const { return schedule.edges == Edges::window && !view.flat; }
 };
 

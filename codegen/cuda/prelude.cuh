@@ -97,35 +97,6 @@ template <int P, Fetch F, int B> D void fetch(Words<B>& r, const void* from, u64
     }
   }
 }
-// B bytes that begin between two pieces: the aligned pieces around them, shifted into place. False, and nothing is read, where a piece
-// would leave the operand that lies between first and last.
-template <int Size, Fetch F, int B> D bool fetch_shifted(Words<B>& r, const void* from, const void* first, const void* last) {
-  constexpr int Q = B < 16 ? 8 : 16, N = B / Q + 1, W = N * Q / 4;
-  const u32 s = (u32)((u64)from & (Q - 1));
-  const char* p = (const char*)from - s;
-  if (p < (const char*)first || p + (s ? N : N - 1) * Q > (const char*)last) return false;
-  u32 w[W];
-#pragma unroll
-  for (int k = 0; k < N; ++k) {
-    const bool needed = k < N - 1 || s;
-    if constexpr (Q == 16) {
-      const uint4 q = needed ? load16<F>(p + k * Q, 0) : make_uint4(0, 0, 0, 0);
-      w[k * 4] = q.x; w[k * 4 + 1] = q.y; w[k * 4 + 2] = q.z; w[k * 4 + 3] = q.w;
-    } else {
-      const uint2 q = needed ? load8<F>(p + k * Q, 0) : make_uint2(0, 0);
-      w[k * 2] = q.x; w[k * 2 + 1] = q.y;
-    }
-  }
-  if constexpr (Q == 16) {
-#pragma unroll
-    for (int i = 0; i < W - 2; ++i) w[i] = s & 8 ? w[i + 2] : w[i];
-  }
-#pragma unroll
-  for (int i = 0; i < W - 1; ++i) w[i] = s & 4 ? w[i + 1] : w[i];
-#pragma unroll
-  for (int i = 0; i < B / 4; ++i) r.w[i] = Size < 4 ? __funnelshift_r(w[i], w[i + 1], s % 4 * 8) : w[i];
-  return true;
-}
 template <int P, int B> D void put(void* to, const Words<B>& r) {
   char* p = (char*)to;
 #pragma unroll
