@@ -315,92 +315,76 @@ bool folds_formulas(const Scene& c) {
   return false;
 }
 
-void rows(Scene& c) {
-  Schedule& s = c.s;
-  s.skeleton = Template::rows;
-  const int64_t columns = c.facts.columns;
-  const int64_t vectors = std::max<int64_t>(1, ceil_div(columns + (s.edges == Edges::window ? c.V - 1 : 0), c.V));
-  const std::vector<Val> cut = choose_cut(c);
-  int64_t words = 0, raw = 0;
-  for (Val v : cut) {
-    words += ceil_div(int64_t(bytes(kept_type(c.kernel, v))) * (c.view.wide(v) ? c.V : 1), 4);
-  }
-  for (Val v : c.view.needed(cut, [&](Val v) { return c.view.level(v) != Level::element; }))
-    if (c.kernel.values[v].kind == Kind::load) raw += ceil_div(int64_t(c.size(v)) * (c.view.wide(v) ? c.V : 1), 4);
-  const int64_t kept = std::max<int64_t>(1, words), held = std::max(kept, raw);
+/// A row as its lanes see it.
+struct Row {
+  int64_t vectors;     // of all lanes together
+  int64_t kept, held;  // 32-bit words of a vector: of the cut, and of its loads where these are more
+  int64_t steps(int64_t lanes) const { return ceil_div(vectors, lanes); }
+};
 
-  auto steps = [&](int64_t lanes) { return ceil_div(vectors, lanes); };
-  int64_t lanes = 0;
-  if (vectors <= 32) lanes = pow2_ceil(ceil_div(vectors, 2));       // several rows a warp, two vectors a lane: fewer shuffles
-  else if (steps(32) * held <= 24 && steps(32) * c.V <= 48) lanes = 32;    // a warp a row: shuffles only
-  else {
-    // Four vectors of 16 bytes a lane: more lanes of fewer vectors wait longer at barriers (layer_norm f32 4096 by 1024 lanes of
-    // one vector ran at 0.74 of the copy rate, by 256 or 512 lanes at 1.00).
-    for (int64_t l : {64, 128, 256, 512})
-      if (!lanes && steps(l) * held <= (l == 512 && c.V <= 4 ? 24 : 16) && steps(l) * c.V <= 32) lanes = l;
-    // More than 32 elements a lane do not fit beside what exp needs (bf16 [65536]: 392 bytes of spills).
-    if (!lanes && steps(1024) * held <= 32 && steps(1024) * c.V <= 32) lanes = 1024;
-  }
-  const int64_t arithmetic = c.heavy > 8 ? 16 : 4;
-  // One sweep without element stores reads the row once whatever it does; else a long row waits on chip for the next sweep.
-  const bool once = c.view.folds() == 1 && c.view.element_stores().empty();
-  // Much arithmetic behind the reductions of a row too long for a block: the registers of a cluster, several clusters a multiprocessor, so
-  // that some load while others calculate (group_norm + silu of bf16: 103 us, through the ring 113).
+Row row_of(const Scene& c, const std::vector<Val>& cut) {
+  int64_t words = 0, raw = 0;
+  auto in_words = [&](int64_t size, Val v) { return ceil_div(size * (c.view.wide(v) ? c.V : 1), 4); };
+  for (Val v : cut) words += in_words(int64_t(bytes(kept_type(c.kernel, v))), v);
+  for (Val v : c.view.needed(cut, [&](Val v) { return c.view.level(v) != Level::element; }))
+    if (c.kernel.values[v].kind == Kind::load) raw += in_words(int64_t(c.size(v)), v);
+  const int64_t kept = std::max<int64_t>(1, words), columns = c.facts.columns + (c.s.edges == Edges::window ? c.V - 1 : 0);
+  return {std::max<int64_t>(1, ceil_div(columns, c.V)), kept, std::max(kept, raw)};
+}
+
+/// Lanes of one block that hold a row in their registers; 0: it does not fit. From the row alone: who adds what must not depend on how
+/// many rows there are.
+int64_t lanes_of(const Scene& c, const Row& row) {
+  if (row.vectors <= 32) return pow2_ceil(ceil_div(row.vectors, 2));  // several rows a warp, two vectors a lane: fewer shuffles
+  if (row.steps(32) * row.held <= 24 && row.steps(32) * c.V <= 48) return 32;  // a warp a row: shuffles only
+  // Four vectors of 16 bytes a lane: more lanes of fewer vectors wait longer at barriers (layer_norm f32 4096 by 1024 lanes of
+  // one vector ran at 0.74 of the copy rate, by 256 or 512 lanes at 1.00).
+  for (int64_t l : {64, 128, 256, 512})
+    if (row.steps(l) * row.held <= (l == 512 && c.V <= 4 ? 24 : 16) && row.steps(l) * c.V <= 32) return l;
+  // More than 32 elements a lane do not fit beside what exp needs (bf16 [65536]: 392 bytes of spills).
+  return row.steps(1024) * row.held <= 32 && row.steps(1024) * c.V <= 32 ? 1024 : 0;
+}
+
+/// Much arithmetic behind the reductions of a row too long for a block: the registers of a cluster of blocks of 256 lanes, several
+/// clusters a multiprocessor, so that some load while others calculate (group_norm + silu of bf16: 103 us, through the ring 113). 1: no.
+int64_t cluster_of(const Scene& c, const Row& row) {
+  if (!c.formulas || folds_formulas(c)) return 1;
   int64_t cluster = 1;
-  if (!lanes && !once && c.formulas && !folds_formulas(c)) {
-    while (cluster < std::min(8, c.device.max_cluster) && steps(256 * cluster) > 8) cluster *= 2;
-    if (cluster > 1 && steps(256 * cluster) * std::max<int64_t>(held, 4) <= 32) lanes = 256;
-    else cluster = 1;
-  }
-  // From 48 KiB on (24 KiB of narrow types, more elements a lane) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of
-  // the copy rate there, f32 [32768] at 0.78.
-  if ((!lanes || (cluster == 1 && columns * widest_size(c) > (c.V > 4 ? 24 : 48) * 1024)) && !once) {
-    if (auto chosen = ring_schedule(c.kernel, c.facts, c.device, s)) {
-      s = *chosen;
-      return;
-    }
-  }
-  if (!lanes && !once && shared_rows(c, cut, vectors * kept * 4)) return;
-  if (!lanes) {
-    s.keep = Keep::reload;
-    s.threads = 512;
-    s.lanes_per_row = 512;
-    const int64_t U = pow2_floor(std::clamp<int64_t>(ceil_div(64, std::max<int64_t>(c.loaded, 4)), 1, 8));
-    s.rows_in_flight = uint16_t(U);
-    s.min_blocks = blocks_for(s.threads, 24 + U * ceil_div(c.loaded, 4));
-    return;
-  }
-  s.keep = Keep::registers;
-  s.cut = cut;
-  s.lanes_per_row = uint16_t(lanes);
-  s.cluster = uint16_t(cluster);
-  s.steps = uint16_t(steps(lanes * cluster));
-  s.threads = uint16_t(std::max<int64_t>(128, lanes));
-  if (s.steps * lanes * cluster * c.V == columns && s.edges != Edges::window) s.block[s.vector_axis] = uint16_t(std::min<int64_t>(columns, 65535));  // exactly one block
-  // Parameters of the columns (scale, bias) are asked for before the reductions where they fit beside the row.
-  int64_t late = 0;
-  std::vector<size_t> early;
+  while (cluster < std::min(8, c.device.max_cluster) && row.steps(256 * cluster) > 8) cluster *= 2;
+  return row.steps(256 * cluster) * std::max<int64_t>(row.held, 4) <= 32 ? cluster : 1;
+}
+
+/// Words a lane takes for the parameters of the columns (scale, bias). They are asked for before the reductions where they fit beside
+/// the row: `early`.
+int64_t parameters(Scene& c, const std::vector<Val>& cut, const Row& row, bool& early) {
+  int64_t words = 0;
+  std::vector<size_t> found;
   for (size_t i = 0; i < c.view.accesses.size(); ++i) {
     const Val v = c.view.accesses[i];
     const Inst& inst = c.kernel.values[v];
     if (inst.kind != Kind::load || c.view.level(v) != Level::element || std::count(cut.begin(), cut.end(), v)) continue;
-    if (inst.map.guard != kNoVal) continue;
-    const bool parameter = !(inst.varies & c.view.row_axes);
-    if (!parameter) continue;
-    early.push_back(i);
-    late += s.steps * ceil_div(int64_t(c.size(v)) * (c.view.wide(v) ? c.V : 1), 4);
+    if (inst.map.guard != kNoVal || (inst.varies & c.view.row_axes)) continue;
+    found.push_back(i);
+    words += c.s.steps * ceil_div(int64_t(c.size(v)) * (c.view.wide(v) ? c.V : 1), 4);
   }
-  const bool fits = late > 0 && late + s.steps * held <= 24;
-  if (fits)
-    for (size_t i : early) s.access[i].early = 1;
+  early = words > 0 && words + c.s.steps * row.held <= 24;
+  if (early)
+    for (size_t i : found) c.s.access[i].early = 1;
+  return words;
+}
+
+/// Rows in flight and blocks a multiprocessor of rows in registers.
+void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
+  Schedule& s = c.s;
+  const int64_t lanes = s.lanes_per_row, arithmetic = c.heavy > 8 ? 16 : 4;
+  bool early = false;
+  const int64_t late = parameters(c, cut, row, early);
   // Rows of a few bytes a lane: several at once, until a lane has 64 bytes in flight and its set-up is shared.
   const int64_t bytes = std::max<int64_t>(1, s.steps * c.loaded);
-  const int64_t R = lanes > 32 ? 1 : pow2_floor(std::clamp<int64_t>((lanes < 32 ? 64 : 32) / bytes, 1, 8));
-  s.rows_in_flight = uint16_t(R);
+  s.rows_in_flight = uint16_t(lanes > 32 ? 1 : pow2_floor(std::clamp<int64_t>((lanes < 32 ? 64 : 32) / bytes, 1, 8)));
   // What a row takes: its words; of bytes, which a word holds four of, the values.
-  const int64_t values = s.steps * (c.V > 4 ? held : std::max<int64_t>(held, c.V));
-  const int64_t registers = 26 + s.rows_in_flight * values + (fits ? late : 0) + c.V * 3 + arithmetic + int64_t(c.view.accesses.size()) * 2;
-  s.min_blocks = blocks_for(s.threads, registers);
+  const int64_t values = s.steps * (c.V > 4 ? row.held : std::max<int64_t>(row.held, c.V));
+  s.min_blocks = blocks_for(s.threads, 26 + s.rows_in_flight * values + (early ? late : 0) + c.V * 3 + arithmetic + int64_t(c.view.accesses.size()) * 2);
   // For large blocks without parameters of the columns that is too careful: ptxas does with the row and some 24 more, and 1,536 threads
   // instead of 1,024 are worth it (softmax f32 [8192]: 1.00 of the copy rate against 0.89).
   const int64_t least = (c.formulas ? 40 : c.V > 4 ? 28 : 24) + (s.edges == Edges::window ? 8 : 0);
@@ -412,6 +396,45 @@ void rows(Scene& c) {
     const int64_t wanted = ceil_div((s.baked >> s.vector_axis & 1 ? 72 : 64) * 1024, s.threads * bytes);  // sizes in the text save registers
     s.min_blocks = uint16_t(std::max<int64_t>(s.min_blocks, std::min<int64_t>(wanted, blocks_for(s.threads, least + values))));
   }
+}
+
+void rows(Scene& c) {
+  Schedule& s = c.s;
+  s.skeleton = Template::rows;
+  const std::vector<Val> cut = choose_cut(c);
+  const Row row = row_of(c, cut);
+  // One sweep without element stores reads the row once whatever it does; else a long row waits on chip for the next sweep.
+  const bool once = c.view.folds() == 1 && c.view.element_stores().empty();
+  int64_t lanes = lanes_of(c, row), cluster = 1;
+  if (!lanes && !once) cluster = cluster_of(c, row);
+  if (cluster > 1) lanes = 256;
+  // From 48 KiB on (24 KiB of narrow types, more elements a lane) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of
+  // the copy rate there, f32 [32768] at 0.78.
+  const bool long_row = !lanes || (cluster == 1 && c.facts.columns * widest_size(c) > (c.V > 4 ? 24 : 48) * 1024);
+  if (long_row && !once) {
+    if (auto chosen = ring_schedule(c.kernel, c.facts, c.device, s)) {
+      s = *chosen;
+      return;
+    }
+  }
+  if (!lanes && !once && shared_rows(c, cut, row.vectors * row.kept * 4)) return;
+  if (!lanes) {
+    s.keep = Keep::reload;
+    s.threads = s.lanes_per_row = 512;
+    const int64_t U = pow2_floor(std::clamp<int64_t>(ceil_div(64, std::max<int64_t>(c.loaded, 4)), 1, 8));
+    s.rows_in_flight = uint16_t(U);
+    s.min_blocks = blocks_for(s.threads, 24 + U * ceil_div(c.loaded, 4));
+    return;
+  }
+  s.keep = Keep::registers;
+  s.cut = cut;
+  s.lanes_per_row = uint16_t(lanes);
+  s.cluster = uint16_t(cluster);
+  s.steps = uint16_t(row.steps(lanes * cluster));
+  s.threads = uint16_t(std::max<int64_t>(128, lanes));
+  const bool exact = s.steps * lanes * cluster * c.V == c.facts.columns && s.edges != Edges::window;
+  if (exact) s.block[s.vector_axis] = uint16_t(std::min<int64_t>(c.facts.columns, 65535));
+  occupy(c, cut, row);
 }
 
 void column(Scene& c) {
