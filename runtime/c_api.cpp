@@ -15,6 +15,8 @@ struct fusec_call {
 
 namespace {
 
+constexpr auto kMostAxes = int32_t(fusec::kMaxRank);
+
 thread_local std::string last_error;
 
 fusec_status fail(const fusec::Error& error) {
@@ -34,7 +36,7 @@ struct Buffers {
   static void fill(std::vector<fusec::Buffer>& to, const fusec_buffer* from, size_t count) {
     to.clear();
     for (size_t i = 0; i < count; ++i) {
-      const size_t rank = from[i].rank > 0 ? size_t(from[i].rank) : 0;
+      const size_t rank = size_t(from[i].rank);
       fusec::Buffer& buffer = to.emplace_back();
       buffer.data = from[i].data;
       if (from[i].extents) buffer.extents = {from[i].extents, rank};
@@ -43,11 +45,28 @@ struct Buffers {
   }
 };
 
-Buffers& buffers(const fusec_buffer* inputs, size_t input_count, const fusec_buffer* outputs, size_t output_count) {
+/// The buffers of a call, or what about them cannot even be read.
+fusec::Result<const Buffers*> buffers(const char* function, const fusec::Program& program, const fusec_buffer* inputs, size_t input_count,
+                                      const fusec_buffer* outputs, size_t output_count) {
   thread_local Buffers kept;
-  Buffers::fill(kept.inputs, inputs, input_count);
-  Buffers::fill(kept.outputs, outputs, output_count);
-  return kept;
+  const auto side = [&](std::vector<fusec::Buffer>& to, const char* what, const fusec_buffer* from, size_t count, size_t wanted) -> fusec::Status {
+    if (count != wanted)
+      return fusec::input_error("graph @" + program.graph().name() + " has " + std::to_string(wanted) + " " + what + ", the call " + std::to_string(count));
+    if (count && !from) return fusec::input_error(std::string(function) + ": " + what + " must not be NULL");
+    for (size_t i = 0; i < count; ++i)
+      if (from[i].rank < 0 || from[i].rank > kMostAxes)
+        return fusec::input_error(std::string(function) + ": " + what + "[" + std::to_string(i) + "] has rank " + std::to_string(from[i].rank) +
+                                  ": 0 to " + std::to_string(kMostAxes) + " is expected");
+    Buffers::fill(to, from, count);
+    return fusec::Done{};
+  };
+  if (fusec::Status s = side(kept.inputs, "inputs", inputs, input_count, program.graph().inputs().size()); !s) return s.error();
+  if (fusec::Status s = side(kept.outputs, "outputs", outputs, output_count, program.graph().outputs().size()); !s) return s.error();
+  return &kept;
+}
+
+fusec_status is_null(const char* function, const char* what) {
+  return fail(fusec::input_error(std::string(function) + ": " + what + " must not be NULL"));
 }
 
 }  // namespace
@@ -55,6 +74,7 @@ Buffers& buffers(const fusec_buffer* inputs, size_t input_count, const fusec_buf
 extern "C" {
 
 fusec_status fusec_compile(const char* text, const char* device, fusec_numerics numerics, fusec_program** program) {
+  if (!program) return is_null("fusec_compile", "program");
   *program = nullptr;
   if (!text || !device) return fail(fusec::input_error("fusec_compile: text and device must not be NULL"));
   if (numerics < FUSEC_STRICT || numerics > FUSEC_FAST) return fail(fusec::input_error("fusec_compile: unknown numerics mode"));
@@ -69,16 +89,20 @@ fusec_status fusec_compile(const char* text, const char* device, fusec_numerics 
 
 fusec_status fusec_run(const fusec_program* program, const fusec_buffer* inputs, size_t input_count, const fusec_buffer* outputs,
                        size_t output_count, void* stream, void* workspace, size_t workspace_bytes) {
-  const Buffers& b = buffers(inputs, input_count, outputs, output_count);
-  const fusec::Status done = program->program.run(std::span<const fusec::Buffer>(b.inputs), std::span<const fusec::Buffer>(b.outputs),
+  if (!program) return is_null("fusec_run", "program");
+  const fusec::Result<const Buffers*> b = buffers("fusec_run", program->program, inputs, input_count, outputs, output_count);
+  if (!b) return fail(b.error());
+  const fusec::Status done = program->program.run(std::span<const fusec::Buffer>((*b)->inputs), std::span<const fusec::Buffer>((*b)->outputs),
                                                   {stream, workspace, workspace_bytes});
   return done ? FUSEC_OK : fail(done.error());
 }
 
 fusec_status fusec_workspace_bytes(const fusec_program* program, const fusec_buffer* inputs, size_t input_count, const fusec_buffer* outputs,
                                    size_t output_count, size_t* bytes) {
-  const Buffers& b = buffers(inputs, input_count, outputs, output_count);
-  const fusec::Result<size_t> needed = program->program.workspace_bytes(b.inputs, b.outputs);
+  if (!program || !bytes) return is_null("fusec_workspace_bytes", program ? "bytes" : "program");
+  const fusec::Result<const Buffers*> b = buffers("fusec_workspace_bytes", program->program, inputs, input_count, outputs, output_count);
+  if (!b) return fail(b.error());
+  const fusec::Result<size_t> needed = program->program.workspace_bytes((*b)->inputs, (*b)->outputs);
   if (!needed) return fail(needed.error());
   *bytes = *needed;
   return FUSEC_OK;
@@ -86,15 +110,19 @@ fusec_status fusec_workspace_bytes(const fusec_program* program, const fusec_buf
 
 fusec_status fusec_prepare(const fusec_program* program, const fusec_buffer* inputs, size_t input_count, const fusec_buffer* outputs,
                            size_t output_count, fusec_call** call) {
+  if (!call) return is_null("fusec_prepare", "call");
   *call = nullptr;
-  const Buffers& b = buffers(inputs, input_count, outputs, output_count);
-  fusec::Result<fusec::Prepared> made = program->program.prepare(b.inputs, b.outputs);
+  if (!program) return is_null("fusec_prepare", "program");
+  const fusec::Result<const Buffers*> b = buffers("fusec_prepare", program->program, inputs, input_count, outputs, output_count);
+  if (!b) return fail(b.error());
+  fusec::Result<fusec::Prepared> made = program->program.prepare((*b)->inputs, (*b)->outputs);
   if (!made) return fail(made.error());
   *call = new (std::nothrow) fusec_call{std::move(*made)};
   return *call ? FUSEC_OK : fail(fusec::environment_error("out of memory"));
 }
 
 fusec_status fusec_replay(const fusec_call* call, void* stream) {
+  if (!call) return is_null("fusec_replay", "call");
   fusec::Status done = call->prepared.replay(stream);
   return done ? FUSEC_OK : fail(done.error());
 }

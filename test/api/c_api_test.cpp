@@ -41,3 +41,36 @@ TEST(CApi, FailuresSayWhy) {
   EXPECT_EQ(fusec_compile(nullptr, "cpu", FUSEC_STRICT, &program), FUSEC_INPUT);
   EXPECT_EQ(fusec_compile("graph @g(%x: f32[2]) -> f32[2] { return %x }", "cuda:77", FUSEC_STRICT, &program), FUSEC_ENVIRONMENT);
 }
+
+TEST(CApi, WhatCannotBeReadIsRefused) {
+  const char* const text = "graph @g(%x: f32[N]) -> f32[N] { %y = neg %x return %y }";
+  EXPECT_EQ(fusec_compile(text, "reference", FUSEC_STRICT, nullptr), FUSEC_INPUT);
+  EXPECT_STREQ(fusec_error(), "fusec_compile: program must not be NULL");
+  fusec_program* program = nullptr;
+  ASSERT_EQ(fusec_compile(text, "reference", FUSEC_STRICT, &program), FUSEC_OK) << fusec_error();
+  float x[1] = {1}, y[1] = {};
+  const int64_t extents[] = {1};
+  const fusec_buffer in = {x, extents, nullptr, 1}, out = {y, nullptr, nullptr, 1};
+  size_t bytes;
+  fusec_call* call;
+  const auto refused = [](fusec_status status, const char* why) {
+    EXPECT_EQ(status, FUSEC_INPUT);
+    EXPECT_STREQ(fusec_error(), why);
+  };
+  refused(fusec_run(nullptr, &in, 1, &out, 1, nullptr, nullptr, 0), "fusec_run: program must not be NULL");
+  refused(fusec_run(program, nullptr, 1, &out, 1, nullptr, nullptr, 0), "fusec_run: inputs must not be NULL");
+  refused(fusec_run(program, &in, 1, nullptr, 1, nullptr, nullptr, 0), "fusec_run: outputs must not be NULL");
+  refused(fusec_run(program, &in, size_t(-1), &out, 1, nullptr, nullptr, 0), "graph @g has 1 inputs, the call 18446744073709551615");
+  refused(fusec_workspace_bytes(nullptr, &in, 1, &out, 1, &bytes), "fusec_workspace_bytes: program must not be NULL");
+  refused(fusec_workspace_bytes(program, &in, 1, &out, 1, nullptr), "fusec_workspace_bytes: bytes must not be NULL");
+  refused(fusec_prepare(nullptr, &in, 1, &out, 1, &call), "fusec_prepare: program must not be NULL");
+  refused(fusec_prepare(program, &in, 1, &out, 1, nullptr), "fusec_prepare: call must not be NULL");
+  refused(fusec_replay(nullptr, nullptr), "fusec_replay: call must not be NULL");
+  for (const int32_t rank : {-1, 9, 2147483647}) {
+    const fusec_buffer bad = {x, extents, nullptr, rank};
+    refused(fusec_run(program, &bad, 1, &out, 1, nullptr, nullptr, 0),
+            ("fusec_run: inputs[0] has rank " + std::to_string(rank) + ": 0 to 8 is expected").c_str());
+    EXPECT_EQ(fusec_run(program, &in, 1, &bad, 1, nullptr, nullptr, 0), FUSEC_INPUT);
+  }
+  fusec_release(program);
+}
