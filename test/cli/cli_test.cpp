@@ -128,6 +128,21 @@ TEST_F(Cli, DamagedInputsAreInputErrors) {
   }
   write("x.npy", npy("(999999999999, 999999999999)", {1}));
   EXPECT_EQ(run("run f.fus -i x=x.npy").status, 2);
+  // A header that leaves something out, or says it in no way that numpy does.
+  write("id.fus", "graph @id(%x: f32[]) -> f32[] {\n  return %x\n}\n");
+  const std::string scalar = npy("()", {1});
+  auto with = [](std::string text, const std::string& from, const std::string& to) { return text.replace(text.find(from), from.size(), to); };
+  write("x.npy", scalar);
+  EXPECT_EQ(run("run id.fus -i x=x.npy --device reference").status, 0);
+  for (const std::string& bad : {with(scalar, "'shape'", "'shapf'"), with(scalar, "()", "  "), with(scalar, "()", "( "), with(scalar, "False", "Fals "),
+                                 with(scalar, "'fortran_order'", "'fortran_ordes'"), with(scalar, "'descr'", "'descs'"), with(scalar, "\1", "\4")}) {
+    write("x.npy", bad);
+    const Ran r = run("run id.fus -i x=x.npy --device reference");
+    EXPECT_EQ(r.status, 2) << bad;
+    EXPECT_NE(r.err.find("while reading x.npy"), std::string::npos) << r.err;
+  }
+  write("none.npz", std::string("PK\5\6") + std::string(18, '\0'));
+  EXPECT_NE(run("run id.fus -i x=none.npz").err.find("none.npz holds no tensor"), std::string::npos);
   write("x.npy", npy("(2, 4)", {1, 2, 3, 4, 5, 6, 7, 8}));
   EXPECT_EQ(run("run f.fus -i x=x.npy").status, 2) << "another shape";
   EXPECT_EQ(run("run f.fus -i q=x.npy").status, 2) << "no such input";

@@ -71,6 +71,7 @@ bool ends(const std::string& path, const char* ending) { return path.ends_with(e
 Result<Tensor> parse_npy(std::string_view file, std::optional<DType> wanted) {
   if (!file.starts_with(kMagic) || file.size() < 12) return input_error("not an .npy file");
   const bool old = file[6] == 1;
+  if (file[6] < 1 || file[6] > 3) return input_error(".npy: version " + std::to_string(int(uint8_t(file[6]))) + " is not known");
   size_t length = 0;
   for (int i = 0; i < (old ? 2 : 4); ++i) length |= size_t(uint8_t(file[8 + i])) << (8 * i);
   const size_t start = old ? 10 : 12;
@@ -88,8 +89,10 @@ Result<Tensor> parse_npy(std::string_view file, std::optional<DType> wanted) {
   if (wanted && *wanted != out.dtype && bytes(*wanted) == bytes(out.dtype) && (descr[0] == 'V' || descr == "u2" || descr == "u1") &&
       (*wanted == DType::bf16 || *wanted == DType::f8e4m3 || *wanted == DType::f8e5m2))
     out.dtype = *wanted;
-  const std::optional<std::vector<int64_t>> shape = tuple(entry(header, "'shape'"));
-  if (!shape) return input_error(".npy: a bad shape");
+  const std::string_view extents = entry(header, "'shape'"), columns = entry(header, "'fortran_order'");
+  const std::optional<std::vector<int64_t>> shape = tuple(extents);
+  if (!shape || !extents.starts_with('(') || extents.find(')') == extents.npos) return input_error(".npy: a bad shape");
+  if (!columns.starts_with("True") && !columns.starts_with("False")) return input_error(".npy: fortran_order is neither True nor False");
   out.extents = *shape;
   size_t size = bytes(out.dtype);
   for (int64_t extent : out.extents)
@@ -100,7 +103,7 @@ Result<Tensor> parse_npy(std::string_view file, std::optional<DType> wanted) {
   std::memcpy(out.data.data(), file.data() + start + length, size);
   if (const size_t n = bytes(out.dtype); order == '>')
     for (size_t i = 0; i < size; i += n) std::reverse(out.data.begin() + i, out.data.begin() + i + n);
-  if (entry(header, "'fortran_order'").starts_with("True")) reorder(out);
+  if (columns.starts_with("True")) reorder(out);
   return out;
 }
 
@@ -149,6 +152,7 @@ Result<Tensor> read_tensor(const std::string& path, std::optional<DType> wanted)
   if (!tensors) return tensors.error();
   if (name.empty() && tensors->size() == 1) return std::move(tensors->begin()->second);
   if (auto found = tensors->find(name); found != tensors->end()) return std::move(found->second);
+  if (tensors->empty()) return input_error(file + " holds no tensor");
   std::string names;
   for (const auto& [n, tensor] : *tensors) names += (names.empty() ? "" : ", ") + n;
   return input_error(file + (name.empty() ? " holds several tensors; append one of them, as in FILE:NAME: " : " has no " + name + ", only ") + names);
