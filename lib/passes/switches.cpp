@@ -36,7 +36,7 @@ const Switch kSwitches[] = {
 #undef FUSEC_SET
 
 /// The next word of `text`, which moves behind it. Double quotes hold blanks together and go away; a backslash keeps what follows.
-std::string take_word(std::string_view& text) {
+Result<std::string> take_word(std::string_view& text) {
   std::string word;
   bool inside = false;
   for (; !text.empty(); text.remove_prefix(1)) {
@@ -46,6 +46,7 @@ std::string take_word(std::string_view& text) {
     else if (!inside && (c == ' ' || c == '\t' || c == '\n')) break;
     else word += c;
   }
+  if (inside) return input_error("a quote is not closed: \"" + word + "\"");
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t' || text.front() == '\n')) text.remove_prefix(1);
   return word;
 }
@@ -68,7 +69,9 @@ std::span<const Switch> switches() { return kSwitches; }
 
 Status read_switches(std::string_view words, Switches& to) {
   while (!words.empty()) {
-    const std::string word = take_word(words);
+    const Result<std::string> taken = take_word(words);
+    if (!taken) return taken.error();
+    const std::string& word = *taken;
     if (word.empty()) continue;
     const size_t equals = std::min(word.find('='), word.size());
     const std::string name = word.substr(0, equals);

@@ -245,6 +245,8 @@ TEST_F(Cli, SwitchesLookInside) {
   EXPECT_NE(read(dir / "c/g0.ll").find("define"), std::string::npos);
   EXPECT_EQ(run("opt c/00-input.fus").status, 0) << "a dump is an input";
   EXPECT_EQ(run(once, "FUSEC_OPTIONS=--dump-dir=/proc/nothing").status, 3) << read(dir / "err");
+  EXPECT_EQ(run(once, "FUSEC_OPTIONS='--dump-dir=\"d e'").status, 3);
+  EXPECT_NE(read(dir / "err").find("FUSEC_OPTIONS: a quote is not closed: \"--dump-dir=d e\""), std::string::npos) << read(dir / "err");
   EXPECT_EQ(run(once, "FUSEC_OPTIONS=--zz").status, 3);
   EXPECT_NE(read(dir / "err").find("FUSEC_OPTIONS: '--zz' is no switch: --print-after, "), std::string::npos) << read(dir / "err");
   EXPECT_EQ(run(once, "FUSEC_OPTIONS=--dump-dir").status, 3);
