@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <random>
 
+#include "runtime/log.h"
+
 namespace fusec {
 namespace {
 
@@ -108,6 +110,10 @@ std::string CacheDir::default_path() {
     return value && value[0] == '/' ? value : "";  // the XDG rule: a relative path is ignored
   };
   if (std::string path = variable("FUSEC_CACHE_DIR"); !path.empty()) return path;
+  if (const char* text = std::getenv("FUSEC_CACHE_DIR"); text && *text) {
+    static const bool kSaid = (log_warning("FUSEC_CACHE_DIR is ignored: '" + std::string(text) + "' is no absolute path"), true);
+    (void)kSaid;
+  }
   if (std::string path = variable("XDG_CACHE_HOME"); !path.empty()) return path + "/fusec";
   // A home that is not there is not ours to make.
   std::error_code ignored;
@@ -117,7 +123,13 @@ std::string CacheDir::default_path() {
 
 uint64_t CacheDir::default_capacity() {
   uint64_t bytes = uint64_t{256} << 20;
-  if (const char* text = std::getenv("FUSEC_CACHE_BYTES")) std::from_chars(text, text + std::strlen(text), bytes);
+  const char* text = std::getenv("FUSEC_CACHE_BYTES");
+  if (!text || !*text) return bytes;
+  uint64_t given = 0;
+  const char* const end = text + std::strlen(text);
+  if (const auto [at, error] = std::from_chars(text, end, given); error == std::errc() && at == end) return given;
+  static const bool kSaid = (log_warning("FUSEC_CACHE_BYTES is ignored: '" + std::string(text) + "' is no number of bytes"), true);
+  (void)kSaid;
   return bytes;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <string>
 
 namespace fusec {
 namespace {
@@ -15,8 +16,11 @@ spdlog::logger& logger() {
   static const auto kLogger = [] {
     auto made = std::make_unique<spdlog::logger>("fusec", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_pattern("%n: %l: %v");
-    const char* level = std::getenv("FUSEC_LOG");
-    made->set_level(level ? spdlog::level::from_str(level) : spdlog::level::warn);
+    const char* given = std::getenv("FUSEC_LOG");
+    const std::string level = given && *given ? given : "warn";
+    const bool known = level == "off" || spdlog::level::from_str(level) != spdlog::level::off;  // "off" is also what it takes the unknown for
+    made->set_level(known ? spdlog::level::from_str(level) : spdlog::level::warn);
+    if (!known) made->warn("FUSEC_LOG is ignored: '{}' is none of off, error, warn, info and debug", level);
     return made.release();  // never destroyed: a thread may still warn while the process ends
   }();
   return *kLogger;

@@ -13,8 +13,11 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "runtime/log.h"
 
 namespace fusec::cpu {
 namespace {
@@ -115,9 +118,11 @@ class Pool {
 };
 
 int default_threads() {
-  if (const char* text = std::getenv("FUSEC_THREADS")) {
+  if (const char* text = std::getenv("FUSEC_THREADS"); text && *text) {
     int n = 0;
-    if (std::from_chars(text, text + std::strlen(text), n).ec == std::errc() && n > 0) return std::min(n, 1024);
+    const char* const end = text + std::strlen(text);
+    if (const auto [at, error] = std::from_chars(text, end, n); error == std::errc() && at == end && n > 0) return std::min(n, 1024);
+    log_warning("FUSEC_THREADS is ignored: '" + std::string(text) + "' is no number of threads");
   }
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));

@@ -148,6 +148,27 @@ TEST_F(Cli, DamagedInputsAreInputErrors) {
   EXPECT_EQ(run("run f.fus -i q=x.npy").status, 2) << "no such input";
 }
 
+#if FUSEC_HAS_CPU
+TEST_F(Cli, EnvironmentThatMeansNothingIsNamed) {
+  write("f.fus", kGraph);
+  for (const char* set : {"FUSEC_THREADS=0", "FUSEC_THREADS=-1", "FUSEC_THREADS=2x", "FUSEC_THREADS=abc", "FUSEC_CACHE_BYTES=-5", "FUSEC_CACHE_BYTES=1e6",
+                          "FUSEC_CACHE_BYTES=abc", "FUSEC_CACHE_DIR=relative"}) {
+    const Ran r = run("run f.fus --device cpu --dim N=70000 -q", std::string(set) + " HOME=$PWD");
+    const std::string name = std::string(set).substr(0, std::string(set).find('='));
+    EXPECT_EQ(r.status, 0) << set << r.err;
+    EXPECT_NE(r.err.find("fusec: warning: " + name + " is ignored: '"), std::string::npos) << set << r.err;
+    EXPECT_EQ(r.err.find("is ignored"), r.err.rfind("is ignored")) << set << ": once: " << r.err;
+  }
+  // A level that is none silences nothing.
+  const Ran level = run("run f.fus --device cpu --dim N=70000 -q", "FUSEC_LOG=silly FUSEC_THREADS=0");
+  EXPECT_NE(level.err.find("FUSEC_LOG is ignored: 'silly'"), std::string::npos) << level.err;
+  EXPECT_NE(level.err.find("FUSEC_THREADS is ignored: '0'"), std::string::npos) << level.err;
+  EXPECT_EQ(run("run f.fus --device cpu --dim N=70000 -q", "FUSEC_LOG=off FUSEC_THREADS=0").err.find("is ignored"), std::string::npos);
+  for (const char* set : {"FUSEC_LOG=", "FUSEC_LOG=off", "FUSEC_LOG=error", "FUSEC_LOG=warn", "FUSEC_THREADS=", "FUSEC_THREADS=1", "FUSEC_CACHE_BYTES=", "FUSEC_CACHE_BYTES=0"})
+    EXPECT_EQ(run("run f.fus --device cpu --dim N=70000 -q", set).err.find("is ignored"), std::string::npos) << set;
+}
+#endif
+
 TEST_F(Cli, AFailedWriteLeavesNothing) {
   write("f.fus", kGraph);
   const size_t before = files();
