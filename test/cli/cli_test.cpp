@@ -169,6 +169,13 @@ TEST_F(Cli, EnvironmentThatMeansNothingIsNamed) {
 }
 #endif
 
+TEST_F(Cli, OptionsThatContradictAreRefused) {
+  write("f.fus", kGraph);
+  const Ran both = run("explain f.fus --device cpu --target sm_90");
+  EXPECT_EQ(both.status, 2);
+  EXPECT_NE(both.err.find("--target"), std::string::npos) << both.err;
+}
+
 TEST_F(Cli, AFailedWriteLeavesNothing) {
   write("f.fus", kGraph);
   const size_t before = files();

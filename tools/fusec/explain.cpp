@@ -122,7 +122,7 @@ void declare(CLI::App& app, Options& o) {
   add_kernel_options(app, o.kernel);
   app.add_flag("--json", o.json, "as JSON");
   app.add_flag("--costs", o.costs, "also bytes, arithmetic, what bounds each kernel, predicted time, registers and occupancy; compiles, runs nothing on a GPU");
-  app.add_option("--device", o.device, "cpu, cuda[:N]: the same of a device that is here, against what it can do, measured now");
+  app.add_option("--device", o.device, "cpu, cuda[:N]: the same of a device that is here, against what it can do, measured now")->excludes(app.get_option("--target"));
   app.add_flag("--time", o.time, "with --device: measure each kernel, too");
 }
 
