@@ -176,6 +176,26 @@ TEST_F(Cli, OptionsThatContradictAreRefused) {
   EXPECT_NE(both.err.find("--target"), std::string::npos) << both.err;
 }
 
+TEST_F(Cli, BytesAreANumberOfBytes) {
+  for (const char* mode : {"--suite", "--sweep"})
+    for (const char* bytes : {"nan", "inf", "-inf", "1e300", "0", "0.5", "-1", "12x", "x"}) {
+      const Ran r = run(std::string("bench ") + mode + " --runs 1 --bytes=" + bytes);
+      EXPECT_EQ(r.status, 2) << mode << " " << bytes;
+      EXPECT_NE(r.err.find(std::string("'") + bytes + "' is no number of bytes"), std::string::npos) << r.err;
+    }
+}
+
+#if FUSEC_HAS_CPU
+TEST_F(Cli, BenchSaysWhoseFaultAFailedRowIs) {
+  write("f.fus", kGraph);
+  for (const char* mode : {"", "--flush", "--tuned-gap"}) {
+    const Ran r = run(std::string("bench f.fus --device cpu --dim N=4 --runs 1 --schedule nonsense=1 ") + mode);
+    EXPECT_EQ(r.status, 2) << mode << r.out << r.err;
+    EXPECT_NE((r.out + r.err).find("nonsense=1"), std::string::npos) << mode;
+  }
+}
+#endif
+
 TEST_F(Cli, AFailedWriteLeavesNothing) {
   write("f.fus", kGraph);
   const size_t before = files();

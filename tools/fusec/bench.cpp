@@ -71,10 +71,11 @@ Result<std::vector<Workload>> chosen(const Options& o, const Backend& device, st
 }
 
 Result<BenchRow> one_row(Measurer& measurer, const Backend& device, const Flush& flush, const Workload& workload, const Options& o) {
-  BenchRow row{workload.name, {}, 0, ""};
+  BenchRow row{workload.name, {}, 0, "", 0};
   Result<Figures> figures = measurer.measure(workload.subject, measure_options(o));
   if (!figures) {
     row.error = figures.error().message;
+    row.status = status_of(figures.error());
     return row;
   }
   row.figures = std::move(*figures);
@@ -107,7 +108,7 @@ int run_flushed(const Options& o) {
   for (const Workload& workload : *workloads) {
     Result<BenchRow> row = one_row(measurer, d, *flush, workload, o);
     if (!row) return fail(row.error());
-    if (!row->error.empty() || !row->figures.good) status = std::max(status, 1);
+    status = std::max(status, row->error.empty() ? int(!row->figures.good) : row->status);
     table.rows.push_back(std::move(*row));
     if (!o.markdown) std::cout << terminal_row(table, table.rows.back()) << std::flush;
   }
@@ -140,13 +141,13 @@ int run_gap(const Options& o) {
     Result<Tuned> tuned = tune(measurer, **device, w.subject, options);
     if (!tuned) {
       std::cout << column(w.name, 36) << "failed: " << tuned.error().message << std::endl;
-      status = 1;
+      status = std::max(status, status_of(tuned.error()));
       continue;
     }
     std::string best;
     for (const TunedKernel& k : tuned->kernels) {
       best += (best.empty() ? "" : "; ") + (k.entry.schedule.empty() ? std::string("the model's") : k.entry.schedule);
-      if (!k.wrong.empty()) best += " WRONG " + k.wrong, status = 1;
+      if (!k.wrong.empty()) best += " WRONG " + k.wrong, status = std::max(status, 1);
     }
     const double gap = tuned->best > 0 ? tuned->model / tuned->best - 1 : 0;
     const std::string model = fixed(tuned->model * 1e6, 1), fastest = fixed(tuned->best * 1e6, 1), percent = fixed(gap * 100, 1) + " %";
@@ -254,7 +255,7 @@ Action add_bench(CLI::App& app) {
   add_list(app, "--only", options->only, "only this workload of the suite; of the sweep an op, a type or a pair such as softmax_f32");
   app.add_flag("--tuned-gap", options->tuned_gap, "time the model's schedules beside the best candidates of each kernel");
   app.add_flag("--flush", options->flush, "flush the caches before each call of FILE, and check the results");
-  app.add_option("--bytes", options->bytes, "shrink the suite's workloads to at most so many bytes each (default: as they are; 64e6 on the CPU); of the sweep: what each point moves (1e9; 32e6)")->check(CLI::PositiveNumber);
+  app.add_option("--bytes", options->bytes, "shrink the suite's workloads to at most so many bytes each (default: as they are; 64e6 on the CPU); of the sweep: what each point moves (1e9; 32e6)")->check(not_bytes);
   CLI::Option* runs = app.add_option("--runs", options->runs, "timed calls of each; the median counts (sweep: 11)")->check(CLI::Range(1, 10000))->capture_default_str();
   app.add_flag("!--no-check", options->check, "do not compare with the reference evaluator");
   app.add_flag("--markdown", options->markdown, "print a Markdown table");

@@ -19,6 +19,7 @@ struct BenchRow {
   Figures figures;
   double same = 0;           // copy rate at this footprint, of the small ones; 0: the large copy counts
   std::string error;         // instead of figures
+  int status = 0;            // … and whose fault it is, as an exit status
 };
 
 struct BenchTable {

@@ -11,15 +11,19 @@
 
 namespace fusec::cli {
 
-int fail(const Error& error) {
-  std::cout.flush();
-  std::cerr << "error: " << error.text() << (error.text().ends_with('\n') ? "" : "\n");
+int status_of(const Error& error) {
   switch (error.kind) {
     case Error::input: return 2;
     case Error::environment: return 3;
     case Error::internal: return 70;
   }
   return 70;
+}
+
+int fail(const Error& error) {
+  std::cout.flush();
+  std::cerr << "error: " << error.text() << (error.text().ends_with('\n') ? "" : "\n");
+  return status_of(error);
 }
 
 Result<std::string> read_input(const std::string& path) {
@@ -42,6 +46,13 @@ std::string not_seconds(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   const bool good = error == std::errc() && end == text.data() + text.size() && std::isfinite(seconds) && seconds >= 0;
   return good ? "" : "'" + text + "' is no number of seconds: a finite one, not negative, is expected";
+}
+
+std::string not_bytes(const std::string& text) {
+  double bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  const bool good = error == std::errc() && end == text.data() + text.size() && bytes >= 1 && bytes <= 1e15;
+  return good ? "" : "'" + text + "' is no number of bytes from 1 to 1e15";
 }
 
 std::string not_whole(const std::string& text, uint64_t most) {

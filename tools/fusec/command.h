@@ -24,6 +24,8 @@ using TextAction = std::function<Result<std::string>(const Graph&)>;
 
 /// Prints the error to stderr and returns its exit status.
 int fail(const Error& error);
+/// That exit status alone.
+int status_of(const Error& error);
 
 /// A whole file; "-" is stdin.
 Result<std::string> read_input(const std::string& path);
@@ -34,6 +36,9 @@ Status write_output(const std::string& path, std::string_view bytes);
 CLI::Option* add_list(CLI::App& app, const std::string& names, std::vector<std::string>& values, const std::string& help);
 /// "" or what is wrong with a number of seconds: it is finite and not negative.
 std::string not_seconds(const std::string& text);
+
+/// "" or what is wrong with a number of bytes, which may be written as 16e6: 1 to 1e15. CLI11's ranges let NaN through.
+std::string not_bytes(const std::string& text);
 
 /// "" or what is wrong with a whole number from 0 to `most`: CLI11 would read the nearest number that fits.
 std::string not_whole(const std::string& text, uint64_t most);

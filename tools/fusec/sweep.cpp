@@ -60,6 +60,7 @@ struct Point {
   std::string wrong;      // what failed
   double fraction = 0;
   std::string flag;       // what is below its bound
+  int status = 1;         // exit status of what failed
 };
 
 Point make_point(const Op& op, const Types& types, int64_t length, double bytes) {
@@ -75,7 +76,7 @@ Point make_point(const Op& op, const Types& types, int64_t length, double bytes)
   text += "\n  return %y\n}\n";
   // The axes in brackets are 0 and 1.
   const int64_t independent = op.result == Op::column_values ? length : rows;
-  return {&op, &types, length, rows, {std::move(text), {}, {}, independent > 1 ? independent : 0}, {}, {}, {}, "", 0, ""};
+  return {&op, &types, length, rows, {std::move(text), {}, {}, independent > 1 ? independent : 0}, {}, {}, {}, "", 0, "", 1};
 }
 
 bool wanted(const SweepOptions& o, const Op& op, const Types& types) {
@@ -102,7 +103,7 @@ void measure_point(Measurer& measurer, const SweepOptions& o, double copy, bool 
   Result<Figures> figures = program ? measurer.measure(*program, p.subject, o.measure, beside ? &p.check : nullptr) : Result<Figures>(program.error());
   p.program.reset();
   if (!figures) {
-    p.wrong = figures.error().message;
+    p.wrong = figures.error().message, p.status = status_of(figures.error());
     return;
   }
   p.figures = std::move(*figures);
@@ -202,7 +203,7 @@ int sweep(const Backend& device, const SweepOptions& o) {
   }
   for (Point& p : points) {
     if (!p.check.valid()) continue;
-    if (Result<Checked> found = p.check.get(); !found) p.wrong = found.error().message;
+    if (Result<Checked> found = p.check.get(); !found) p.wrong = found.error().message, p.status = status_of(found.error());
     else if (!found->good) p.wrong = found->text;
   }
   flag(points);
@@ -211,7 +212,7 @@ int sweep(const Backend& device, const SweepOptions& o) {
   std::cout << "\n";
   for (const Point& p : points) {
     const std::string where = column(label(p), 16) + column(std::to_string(p.rows) + " x " + std::to_string(p.length), 20);
-    if (!p.wrong.empty()) std::cout << where << "WRONG: " << p.wrong << "\n", status = 1;
+    if (!p.wrong.empty()) std::cout << where << "WRONG: " << p.wrong << "\n", status = std::max(status, p.status);
     if (p.flag.empty()) continue;
     ++below;
     std::cout << where << p.flag << ": " << p.figures->kernels.front().schedule << "\n";
