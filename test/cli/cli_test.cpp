@@ -176,6 +176,23 @@ TEST_F(Cli, OptionsThatContradictAreRefused) {
   EXPECT_NE(both.err.find("--target"), std::string::npos) << both.err;
 }
 
+TEST_F(Cli, NamesDoNotReachTheTerminalRaw) {
+  const std::string raw = "\x1b]0;t\x07\x7f\xc2\x9bm";
+  write("g.fus", "graph @\"g\\x1b[2J\"(%\"x" + raw + "\": f32[\"N\\x1b[1m\"]) -> f32[\"N\\x1b[1m\"] {\n  %\"y\\x1b\" = exp %\"x" + raw + "\"\n  return %\"y\\x1b\"\n}\n");
+  const std::string dim = " --dim 'N\x1b[1m=3'";
+  write("bad.fus", "graph @g(%x: f32[2]) -> f32[2] {\n  \x1b[2J\n}\n");
+  for (const std::string& command : {"run g.fus --device reference --check" + dim, std::string("run g.fus"), std::string("run bad.fus"),
+#if FUSEC_HAS_CPU
+                                     "run g.fus --device cpu --time" + dim, "bench g.fus --device cpu" + dim, std::string("explain g.fus"),
+#endif
+                                     std::string("opt g.fus")}) {
+    const Ran r = run(command);
+    for (char c : r.out + r.err) EXPECT_TRUE(uint8_t(c) >= 0x20 ? c != '\x7f' : c == '\n') << command << ": " << int(c) << "\n" << r.out << r.err;
+    EXPECT_EQ((r.out + r.err).find("\xc2\x9b"), std::string::npos) << command;
+    EXPECT_NE((r.out + r.err).find("x1b"), std::string::npos) << command << r.out << r.err;
+  }
+}
+
 TEST_F(Cli, BytesAreANumberOfBytes) {
   for (const char* mode : {"--suite", "--sweep"})
     for (const char* bytes : {"nan", "inf", "-inf", "1e300", "0", "0.5", "-1", "12x", "x"}) {

@@ -22,7 +22,7 @@ int status_of(const Error& error) {
 
 int fail(const Error& error) {
   std::cout.flush();
-  std::cerr << "error: " << error.text() << (error.text().ends_with('\n') ? "" : "\n");
+  std::cerr << "error: " << printable(error.text()) << (error.text().ends_with('\n') ? "" : "\n");
   return status_of(error);
 }
 
@@ -65,6 +65,22 @@ std::string not_whole(const std::string& text, uint64_t most) {
 std::string one_line(std::string_view text) {
   std::string out;
   for (char c : text) out += c == '\n' ? "\\n" : c == '\r' ? "\\r" : std::string(1, c);
+  return out;
+}
+
+std::string printable(std::string_view text) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = uint8_t(text[i]);
+    const bool c1 = c == 0xc2 && i + 1 < text.size() && uint8_t(text[i + 1]) >= 0x80 && uint8_t(text[i + 1]) < 0xa0;  // U+0080 to U+009f
+    if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f || c1) {
+      out += {'\\', 'x', kDigits[c >> 4], kDigits[c & 15]};
+      if (c1) out += {'\\', 'x', kDigits[uint8_t(text[i + 1]) >> 4], kDigits[uint8_t(text[i + 1]) & 15]}, ++i;
+    } else {
+      out += char(c);
+    }
+  }
   return out;
 }
 

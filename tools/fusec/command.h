@@ -46,6 +46,9 @@ std::string not_whole(const std::string& text, uint64_t most);
 /// Line ends as \n and \r, so that a comment of one line stays one.
 std::string one_line(std::string_view text);
 
+/// For a terminal: control characters, which names of a graph may have, as \x1b; line ends and tabs stay.
+std::string printable(std::string_view text);
+
 /// Graphs of a .fus or .onnx file ("-" is .fus on stdin).
 Result<std::vector<Graph>> load_graphs(const std::string& path);
 /// The graph of that name; "" is the only one of the file.

@@ -210,7 +210,7 @@ Result<std::string> explain(const Options& given, const Graph& graph) {
     if (!made) return made.error();
     costs = std::move(*made);
   }
-  return o.json ? as_json(graph, *planned, o, costs).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : as_text(graph, *planned, o, costs);
+  return o.json ? as_json(graph, *planned, o, costs).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : printable(as_text(graph, *planned, o, costs));
 }
 
 }  // namespace

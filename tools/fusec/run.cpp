@@ -132,18 +132,18 @@ int run(Options& options) {
   Result<Inputs> inputs = complete_inputs(*graph, std::move(given), options.dims, options.seed);
   if (!inputs) return fail(inputs.error());
   if (!inputs->drawn.empty())
-    std::cerr << "drawn from seed " << options.seed << ": " << join(", ", inputs->drawn.data(), inputs->drawn.data() + inputs->drawn.size()) << "\n";
+    std::cerr << "drawn from seed " << options.seed << ": " << printable(join(", ", inputs->drawn.data(), inputs->drawn.data() + inputs->drawn.size())) << "\n";
 
   Timing timing;
   guard(print(*graph));
   Result<std::vector<Tensor>> values = [&] {
-    const Progress progress("compiling and running @" + graph->name());
+    const Progress progress("compiling and running @" + printable(graph->name()));
     return execute(options.execute, *graph, inputs->values, options.time ? &timing : nullptr);
   }();
   if (!values) return fail(with_reproducer(values.error(), print(*graph)));
   if (Status s = write_outputs(*graph, *values, options.outputs); !s) return fail(s.error());
   if (!options.quiet && options.outputs.empty())
-    for (size_t i = 0; i < values->size(); ++i) std::cout << graph->outputs()[i].name << ": " << preview((*values)[i]) << "\n";
+    for (size_t i = 0; i < values->size(); ++i) std::cout << printable(graph->outputs()[i].name) << ": " << preview((*values)[i]) << "\n";
   if (options.time) {
     if (Result<std::string> saving = saving_of(*graph, inputs->values, options.execute); saving) std::cout << *saving;
     std::cout << "time: " << time_text(timing.median) << " on " << timing.device << ", median of " << timing.runs << ", "
@@ -154,7 +154,7 @@ int run(Options& options) {
   const Progress progress("comparing with the reference evaluator");
   Result<CheckReport> report = check(*graph, inputs->values, *values, options.execute.numerics);
   if (!report) return fail(report.error());
-  std::cout << report->text;
+  std::cout << printable(report->text);
   return report->good ? 0 : 1;
 }
 
