@@ -170,7 +170,7 @@ int run_files(const Options& o) {
     Result<double> rate = copy_rate(**found, Flush(), size_t{256} << 20, 15);
     if (!rate) return fail(rate.error());
     ceiling = *rate;
-    std::cout << "copy rate of " << device << ": " << size_text(ceiling) << "/s\n";
+    std::cout << "copy rate of " << (*found)->name() << ": " << size_text(ceiling) << "/s\n";
   }
   std::cout << column("graph", 32) << column("median", 11) << column("spread", 8) << column("moved", 11) << column("rate", 13) << "of copy\n";
   nlohmann::json rows = nlohmann::json::array();
