@@ -230,8 +230,8 @@ const char kFooter[] = R"(A rate is the bytes of all inputs and outputs, each on
 device copies a large block in the same run. --suite and --flush start every timed call from flushed caches (a memset, then a
 read, so that no dirty line is left), time it between two events on a GPU, poison the outputs first and check them against the
 reference evaluator; "of same" compares small ones with a copy of their own size, "host / bare / replay" is what a warm call
-costs the host beside a bare launch of an empty kernel and a replay of the prepared call, "compile ms" what NVRTC took when the kernels were compiled, "disk ms" the way of the
-first kernel from the disk cache to its launch.
+costs the host beside a bare launch of an empty kernel and a replay of the prepared call, "compile ms" what NVRTC took when the
+kernels were compiled, "disk ms" the way of the first kernel from the disk cache to its launch.
 
   fusec bench docs/examples/*.fus                        back to back, buffers rotating
   fusec bench --suite --device cuda --json suite.json    the workloads of tools/bench/workloads

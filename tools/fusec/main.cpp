@@ -1,8 +1,11 @@
 // fusec: the table of subcommands. Each file beside this one is one of them.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
+#include <memory>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 
 #include "tools/fusec/command.h"
@@ -69,6 +72,29 @@ std::string usage_error(const CLI::App* app, const CLI::Error& error) {
   return "error: " + what + "\nRun with --help for more information.\n";
 }
 
+/// Descriptions in lines that fit 120 columns: CLI11 keeps them as one, and terminals break those within words.
+class Wrapped : public CLI::Formatter {
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, positional);
+    if (const size_t off = name.find("{false}"); off != std::string::npos) name.erase(off, 7);  // how CLI11 marks --no-…
+    return name;
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const size_t width = 120 - get_column_width();
+    std::istringstream words(option->get_description());
+    std::string text, word;
+    size_t line = 0;
+    while (words >> word) {
+      const size_t columns = std::count_if(word.begin(), word.end(), [](char c) { return (c & 0xc0) != 0x80; });  // UTF-8
+      const bool fits = line + 1 + columns <= width;
+      if (!text.empty()) text += fits ? ' ' : '\n';
+      line = (fits && !text.empty() ? line + 1 : 0) + columns;
+      text += word;
+    }
+    return text;
+  }
+};
+
 int perform(const Action& action) {
   try {
     return action();
@@ -91,6 +117,7 @@ int finished(int status) {
 int main(int argc, char** argv) {
   set_command(argc, argv);
   CLI::App app("fusec fuses tensor graphs into few kernels and runs them at the rate the memory allows.", "fusec");
+  app.formatter(std::make_shared<Wrapped>());  // before the subcommands, which take it over
   app.require_subcommand(1);
   app.set_version_flag("--version", "fusec 0.1.0");
   std::vector<std::pair<CLI::App*, Action>> actions;

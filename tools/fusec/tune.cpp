@@ -63,9 +63,9 @@ int run(const Options& o) {
   return status;
 }
 
-const char kFooter[] = R"(Each kernel runs in some dozens of ways, each compiled, checked against the reference evaluator and timed from flushed caches; the best
-four are timed again, in turns with the model's choice. The winner, "" where nothing is 1 % faster, goes into the tuning file, under
-the device, the kernel and its class of shapes. What the file has already stays.
+const char kFooter[] = R"(Each kernel runs in some dozens of ways, each compiled, checked against the reference evaluator and timed from flushed
+caches; the best four are timed again, in turns with the model's choice. The winner, "" where nothing is 1 % faster, goes
+into the tuning file, under the device, the kernel and its class of shapes. What the file has already stays.
 
   fusec tune softmax.fus --device cuda -o h200.json      measure
   fusec explain softmax.fus --target sm_90 --tuning h200.json    where each choice came from
