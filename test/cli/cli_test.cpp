@@ -53,6 +53,7 @@ TEST_F(Cli, HelpTeaches) {
   EXPECT_EQ(help.status, 0);
   EXPECT_NE(help.out.find("fusec run docs/examples/softmax.fus"), std::string::npos);
   EXPECT_EQ(run("run --help").status, 0);
+  EXPECT_EQ(run("help run").out, run("run --help").out);
   EXPECT_EQ(run("frobnicate").status, 2);
   EXPECT_EQ(run("").status, 2);
 }

@@ -7,6 +7,7 @@
 #include <new>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "tools/fusec/command.h"
 #include "tools/fusec/progress.h"
@@ -127,8 +128,14 @@ int main(int argc, char** argv) {
   }
   app.failure_message(usage_error);
   app.footer(kFooter);  // after the subcommands, which would take it over
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty() && words.front() == "help") {  // fusec help run
+    words.erase(words.begin());
+    words.push_back("--help");
+  }
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& e) {
     const int status = app.exit(e, std::cout, std::cerr);
     return finished(status == 0 ? 0 : 2);
