@@ -31,7 +31,7 @@ void stats(const CacheDir& dir) {
   uint64_t bytes = 0;
   const std::vector<CacheDir::Entry> entries = dir.list();
   for (const CacheDir::Entry& entry : entries) bytes += entry.bytes;
-  std::cout << dir.path() << ": " << entries.size() << " kernels, " << size_text(double(bytes)) << " of at most "
+  std::cout << dir.path() << ": " << entries.size() << (entries.size() == 1 ? " kernel, " : " kernels, ") << size_text(double(bytes)) << " of at most "
             << size_text(double(CacheDir::default_capacity())) << "\n";
 }
 
@@ -59,7 +59,7 @@ int run(const std::string& what) {
   if (what == "clear") {
     const std::vector<CacheDir::Entry> entries = dir->list();
     for (const CacheDir::Entry& entry : entries) dir->remove(entry);
-    std::cout << entries.size() << " kernels removed\n";
+    std::cout << entries.size() << (entries.size() == 1 ? " kernel removed\n" : " kernels removed\n");
   }
   return 0;
 }

@@ -148,7 +148,7 @@ int run(const Options& o) {
         if (status(*next) != wanted) continue;
         best = *next;
         smaller = true;
-        std::cerr << best.size() << " nodes, " << tried << " runs\n";
+        std::cerr << best.size() << (best.size() == 1 ? " node, " : " nodes, ") << tried << " runs\n";
         break;
       }
     }
