@@ -11,7 +11,6 @@
 namespace fusec::cuda {
 namespace {
 
-int64_t ceil_div(int64_t a, int64_t b) { return b ? (a + b - 1) / b : 0; }
 
 /// Bytes of K::Keep: words of each value of the cut.
 int64_t kept_bytes(const Kernel& kernel, const Schedule& s) {

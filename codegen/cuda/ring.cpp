@@ -12,7 +12,6 @@ constexpr int64_t kMostColumns = 96 * KiB;  // for parameters of the columns
 constexpr int64_t kMostSlots = 24;        // the row queue of ring.cuh holds the rows of as many
 constexpr int64_t kMostThreads = 928;     // besides 96 helpers
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 bool streams(const View& view, Val v) {
   const Inst& inst = view.kernel.values[v];

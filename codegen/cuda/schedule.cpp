@@ -14,7 +14,6 @@
 namespace fusec::cuda {
 namespace {
 
-int64_t ceil_div(int64_t a, int64_t b) { return b ? (a + b - 1) / b : 0; }
 int64_t pow2_floor(int64_t n) { return n < 1 ? 1 : int64_t(std::bit_floor(uint64_t(n))); }
 int64_t pow2_ceil(int64_t n) { return n < 1 ? 1 : int64_t(std::bit_ceil(uint64_t(n))); }
 

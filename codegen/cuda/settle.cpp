@@ -14,7 +14,6 @@ namespace {
 
 constexpr int kScratch = 48 * 1024;  // bytes of static shared memory of a block
 
-int64_t ceil_div(int64_t a, int64_t b) { return b ? (a + b - 1) / b : 0; }
 bool pow2(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 std::string text(int64_t n) { return std::to_string(n); }
 

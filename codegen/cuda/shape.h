@@ -9,6 +9,9 @@
 
 namespace fusec::cuda {
 
+/// a / b rounded up, of what is not negative; 0 for b = 0.
+inline int64_t ceil_div(int64_t a, int64_t b) { return b ? (a + b - 1) / b : 0; }
+
 /// Where a value lives: known in the text, once a row (for pointwise: once a call), or for every lane step.
 enum class Level : uint8_t { constant, row, element };
 
