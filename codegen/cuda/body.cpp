@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "codegen/cuda/words.h"
-#include "lib/ir/formula.h"
 
 namespace fusec::cuda {
 namespace {

@@ -3,7 +3,6 @@
 //
 // A value that varies along the vector axis is an array of V; consecutive ones share one unrolled loop over e. Others are scalars.
 
-#include <functional>
 #include <map>
 #include <string>
 

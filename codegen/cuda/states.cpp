@@ -6,6 +6,8 @@
 
 #include "codegen/cuda/states.h"
 
+#include <algorithm>
+
 #include "codegen/cuda/words.h"
 
 namespace fusec::cuda {
