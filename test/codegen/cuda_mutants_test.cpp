@@ -1,148 +1,198 @@
-// Is every barrier and fence of the skeletons needed, and would the runner see it missing? Each one that a kernel
-// executes is taken away in turn; the run must then be reported in order, in reverse and in a random order. What goes
-// unseen is not needed by that kernel, or a hole in the detector: each is counted as `spare`, with its reason.
+// Is everything that keeps a skeleton right needed, and would the runner see it missing? Faults are planted by changing the emitted text:
+//
+//   order   a barrier, fence or wait is dropped
+//   mask    a shuffle asks for one lane less
+//   guard   an `if` that was false at least once is taken (or, where it leaves a loop, is not)
+//   clamp   a length, row or end that was cut at least once is not
+//
+// Each is planted in every kernel of kSkeletons that runs it (a probe that traps says so), and must then be reported, or, for guards and
+// clamps, change a bit of the result. What may go unseen stands in kSpare with its reason. Nothing here knows a template by name: a new
+// template needs a row of kSkeletons, and is then mutated.
 
-#include <gtest/gtest.h>
+#include <regex>
 
-#include "test/codegen/cuda_run.h"
+#include "test/codegen/cuda_skeletons.h"
 
 namespace fusec {
 namespace {
 
+struct Fault {
+  size_t at, length;
+  std::string probe, put;  // traps when the fault would make a difference; plants it
+};
+
 const char* const kOrdering[] = {"__syncthreads", "__syncwarp", "__threadfence", "cluster_arrive",     "cluster_wait",
                                  "cluster_sync",  "wait_merged", "barrier_wait<false>", "barrier_wait<true>", "barrier_wait<(Cluster > 1)>"};
 
-struct Spot {
-  size_t at, length;
-};
+/// The end of what the bracket at `open` opens.
+size_t closing(const std::string& text, size_t open) {
+  size_t end = open + 1;
+  for (int depth = 1; depth && end < text.size(); ++end) depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+  return end;
+}
+
+bool starts_word(const std::string& text, size_t at) {
+  const char before = at ? text[at - 1] : ' ';
+  return before != '_' && !isalnum(static_cast<unsigned char>(before));
+}
 
 /// Calls that stand as statements: "name(…);".
-std::vector<Spot> spots(const std::string& text) {
-  std::vector<Spot> out;
+std::vector<Fault> orders(const std::string& text) {
+  std::vector<Fault> out;
   for (const char* word : kOrdering) {
     const std::string call = std::string(word) + "(";
     for (size_t at = text.find(call); at != std::string::npos; at = text.find(call, at + 1)) {
-      const char before = at ? text[at - 1] : ' ';
-      if (before == '_' || isalnum(static_cast<unsigned char>(before))) continue;
-      size_t end = at + call.size();
-      for (int open = 1; open; ++end) open += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
-      if (text[end] == ';') out.push_back({at, end + 1 - at});
+      const size_t end = closing(text, at + call.size() - 1);
+      if (starts_word(text, at) && text[end] == ';') out.push_back({at, end + 1 - at, "__trap();", ";"});
     }
   }
   return out;
 }
 
-std::string line_at(const std::string& text, size_t at) {
-  const size_t begin = text.rfind('\n', at) + 1, end = text.find('\n', at);
-  return std::to_string(std::count(text.begin(), text.begin() + ptrdiff_t(at), '\n') + 1) + ": " +
-         text.substr(begin, end - begin);
+/// Masks of all lanes, in warp-wide calls.
+std::vector<Fault> masks(const std::string& text) {
+  std::vector<Fault> out;
+  static const std::regex whole("__[a-z_]+_sync\\((0xffffffffu?)");
+  for (std::sregex_iterator m(text.begin(), text.end(), whole), end; m != end; ++m)
+    out.push_back({size_t(m->position(1)), size_t(m->length(1)), "(__trap(), 0xffffffffu)", "0x7fffffffu"});
+  return out;
 }
 
-struct Case {
-  const char* name;
-  const char* text;
-  Sizes sizes;
-  void (*change)(Schedule&) = nullptr;
-  size_t spare = 0;     // barriers that nothing needs
-  uint32_t blocks = 3;  // few, so that some block takes several rows
-};
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
-
-void on_chip(Schedule& s, Keep keep, uint16_t cluster) {
-  s.keep = keep, s.steps = 0, s.threads = s.lanes_per_row = 64, s.rows_in_flight = 2, s.cluster = cluster,
-  s.block[s.vector_axis] = 0;
-  for (Access& a : s.access) a.early = 0;
+/// Where skeletons and the body stand in a text: the prelude's own branches look at values, not at places.
+std::vector<std::pair<size_t, size_t>> regions(const std::string& text) {
+  std::vector<std::pair<size_t, size_t>> out;
+  for (const auto& [name, file] : template_files())
+    if (const size_t at = text.find(file); at != text.npos) out.push_back({at, at + file.size()});
+  const size_t body = text.find("\nstruct K {");
+  out.push_back({body, text.size()});
+  return out;
 }
-void shared(Schedule& s) { on_chip(s, Keep::shared, 1); }
-void cluster(Schedule& s) { on_chip(s, Keep::cluster, 4); }
-void ring_of(Schedule& s, Keep keep, uint16_t cluster, int slots, int ahead) {
-  on_chip(s, keep, cluster);
-  s.skeleton = Template::ring, s.dynamic_rows = true, s.rows_in_flight = s.min_blocks = 1;
-  s.slots = uint8_t(slots), s.slices = 2, s.ahead = uint8_t(ahead), s.steps = 8;
-  if (!slots) s.cut.clear();
-}
-void ring(Schedule& s) { ring_of(s, Keep::shared, 1, 5, 1); }
-void ring_of_clusters(Schedule& s) { ring_of(s, Keep::shared, 4, 5, 1); }
-void ring_again(Schedule& s) { ring_of(s, Keep::reload, 1, 3, 0); }
-void ring_of_lanes(Schedule& s) { ring_of(s, Keep::reload, 1, 0, 0); }
 
-const char* const kSoftmax = "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = softmax %x {axes=[1]}\n return %y }";
-const char* const kCentre =
-    "graph @g(%x: f32[N,C]) -> f32[N,C] { %m = mean %x {axes=[1], keep=true}\n %y = sub %x, %m\n return %y }";
-// spare: in column, between the last merge and its broadcast, where the thread that read an element writes the same
-// one; in split, in front of last_block's fence, which column needs and split does not, where one thread wrote all of
-// the state; in a ring without slots, the wait that keeps rows from being handed out too early for the queue, which not every
-// order of threads overruns.
-const Case kCases[] = {
-    {"rows", kSoftmax, {{"N", 9}, {"C", 4096}}},
-    {"rows_looped",
-     "graph @g(%x: f32[N,C]) -> f32[N] { %y = logsumexp %x {axes=[1]}\n return %y }",
-     {{"N", 9}, {"C", 4099}}},
-    {"rows_shared", kCentre, {{"N", 9}, {"C", 1000}}, shared},
-    {"rows_cluster", kCentre, {{"N", 9}, {"C", 1000}}, cluster, 0, 8},
-    {"ring", kCentre, {{"N", 70}, {"C", 1024}}, ring, 0, 1},
-    {"ring_of_clusters", kCentre, {{"N", 70}, {"C", 1024}}, ring_of_clusters, 0, 4},
-    {"ring_again", kCentre, {{"N", 70}, {"C", 1024}}, ring_again, 0, 1},
-    {"ring_of_lanes", kCentre, {{"N", 70}, {"C", 1024}}, ring_of_lanes, 1, 1},
-    {"column",
-     "graph @g(%x: f32[N,C]) -> f32[N,C] { %m = mean %x {axes=[0], keep=true}\n %y = sub %x, %m\n return %y }",
-     {{"N", 100}, {"C", 64}},
-     nullptr,
-     1},
-    {"column_split",
-     "graph @g(%x: f32[N,C]) -> f32[C] { %y = sum %x {axes=[0]}\n return %y }",
-     {{"N", 4000}, {"C", 64}},
-     nullptr,
-     1},
-    {"split", "graph @g(%x: f32[N]) -> f32[] { %y = sum %x {axes=[0]}\n return %y }", {{"N", 200003}}, nullptr, 1},
-    {"split_argmax",
-     "graph @g(%x: f32[N]) -> i64[] { %y = argmax %x {axes=[0], to=i64}\n return %y }",
-     {{"N", 200003}},
-     nullptr,
-     1},
-};
-
-class Mutants : public ::testing::TestWithParam<Case> {};
-
-TEST_P(Mutants, AreSeen) {
-  if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
-  const Case& c = GetParam();
-  const Subject s = subject(c.text);
-  std::vector<Tensor> inputs;
-  for (const Port& port : s.graph.inputs()) {
-    Tensor t{s.graph.node(port.node).type.dtype, {}, {}};
-    for (const Dim& d : s.graph.node(port.node).type.shape) t.extents.push_back(value_of(d, c.sizes));
-    t.data.assign(size_t(t.elements()) * bytes(t.dtype), std::byte{0});
-    inputs.push_back(std::move(t));
-  }
-  How how;
-  how.device.multiprocessors = 4;
-  how.change = c.change;
-  how.most_blocks = c.blocks;
-  const Ran right = run(s, c.sizes, inputs, how);
-  ASSERT_EQ(right.trouble, "");
-  EXPECT_EQ(right.schedule.skeleton == Template::ring, std::string(c.name).starts_with("ring"));
-  size_t executed = 0, unseen = 0;
-  std::string where;
-  for (const Spot& spot : spots(right.text)) {
-    how.order = SIMT_FORWARD;
-    how.edit = [&](std::string& text) { text.replace(spot.at, spot.length, "__trap();"); };
-    if (run(s, c.sizes, inputs, how).trouble.find("trap by") == std::string::npos) continue;
-    executed++;
-    how.edit = [&](std::string& text) { text.replace(spot.at, spot.length, ";"); };
-    size_t seen = 0;
-    for (simt_order order : {SIMT_FORWARD, SIMT_REVERSE, SIMT_RANDOM}) {
-      how.order = order;
-      seen += run(s, c.sizes, inputs, how).trouble != "";
+/// `if (condition)`; a condition that leaves a loop is dropped by never being true.
+std::vector<Fault> guards(const std::string& text) {
+  std::vector<Fault> out;
+  for (const auto& [begin, end] : regions(text))
+    for (size_t at = text.find("if (", begin); at < end; at = text.find("if (", at + 1)) {
+      const size_t open = at + 3, close = closing(text, open);
+      if (!starts_word(text, at) || text.find_first_of("<>", open) >= close) continue;
+      const std::string condition = text.substr(open, close - open);
+      const size_t then = text.find_first_not_of(' ', close);
+      const bool leaves = text.compare(then, 5, "break") == 0 || text.compare(then, 8, "continue") == 0 || text.compare(then, 6, "return") == 0;
+      if (leaves) out.push_back({open, close - open, "(" + condition + " && (__trap(), true))", "(false)"});
+      else out.push_back({open, close - open, "(" + condition + " || (__trap(), false))", "(true)"});
     }
-    if (seen < 3)
-      unseen++, where += "\nseen in " + std::to_string(seen) + " of 3 orders without " + line_at(right.text, spot.at);
-  }
-  EXPECT_EQ(unseen, c.spare) << where;
-  EXPECT_GT(executed, unseen);
+  return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Cuda, Mutants, ::testing::ValuesIn(kCases), [](const auto& info) { return info.param.name; });
+/// `a < b ? a : rest` and lengths of a vector, `… ? (int)K::V : (int)left`.
+std::vector<Fault> clamps(const std::string& text) {
+  std::vector<Fault> out;
+  static const std::regex least("(\\w[\\w +*()]*) < (\\w+) \\? \\1 : ([\\w +\\-]+)"), length("\\(int\\)K::V : (\\(int\\)(\\w+|\\([\\w -]+\\)))"),
+      other("< K::V \\? (\\(int\\)left) : ");
+  for (const auto& [begin, end] : regions(text)) {
+    const auto from = text.begin() + ptrdiff_t(begin), to = text.begin() + ptrdiff_t(end);
+    for (std::sregex_iterator m(from, to, least), none; m != none; ++m)
+      out.push_back({begin + size_t(m->position(3)), size_t(m->length(3)),
+                     "((" + m->str(1) + ") != (" + m->str(3) + ") ? (__trap(), " + m->str(3) + ") : " + m->str(3) + ")", m->str(1)});
+    for (const std::regex& pattern : {length, other})
+      for (std::sregex_iterator m(from, to, pattern), none; m != none; ++m)
+        out.push_back({begin + size_t(m->position(1)), size_t(m->length(1)), "(__trap(), " + m->str(1) + ")", "(int)K::V"});
+  }
+  return out;
+}
+
+/// The line of a place and the one below it, without indentation.
+std::string lines_at(const std::string& text, size_t at) {
+  std::string out;
+  size_t begin = text.rfind('\n', at) + 1;
+  for (int line = 0; line < 2 && begin < text.size(); ++line) {
+    const size_t end = std::min(text.find('\n', begin), text.size()), word = std::min(text.find_first_not_of(' ', begin), end);
+    out += (line ? " / " : "") + text.substr(word, end - word);
+    begin = end + 1;
+  }
+  return out;
+}
+
+/// What no run needs to see. `lines` is part of the place's line and the one below it.
+struct Spare {
+  const char *skeleton, *lines, *why;  // skeleton: the beginning of its name
+};
+const Spare kSpare[] = {
+    {"column", "__syncthreads(); / if (y == 0) acc.put(at + x);", "between the last merge and its broadcast: who read an element writes the same one"},
+    {"split", "__syncthreads(); / if (threadIdx.x == 0) {", "in front of last_block's fence: one thread wrote all of the state; column needs it"},
+    {"ring_of_lanes", "wait_merged((i - 1) * K::Folds - 1);", "keeps rows from being handed out too early for the queue, which not every order overruns"},
+    // Of two guards one is enough: for n <= 0 elements the body loads, folds and stores none. The outer one saves the work.
+    {"pointwise", "if (left <= 0) break;", "n <= 0"},
+    {"rows", "if (K::Exact || left > 0) {", "n <= 0"},
+    {"four_rows", "if (K::Exact || left > 0) {", "n <= 0"},
+    {"column", "if (n > 0) / each_position<", "n = 0"},
+    {"column", "if (y == 0 && n > 0) K::row_store", "n = 0"},
+    // Arguments that this kernel does not look at.
+    {"transpose_bytes", "if (i < K::extent_i(a) && left > 0) { / K::place(t, i, j);", "every operand is staged: nothing is left to load"},
+    {"transpose_bytes", "K::load(Int<0>(), a, t, left < K::V", "every operand is staged: nothing is left to load"},
+    {"rows", "K::early(a, t[r], K::Full", "no operand is loaded late"},
+    {"ring_odd", "to = from + slice < end ? from + slice : end; / K::issue(", "bulk_window ends where the operand does; nobody reads what it brought too much"},
+};
+
+class Mutants : public ::testing::TestWithParam<Skeleton> {
+ protected:
+  void SetUp() override {
+    if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
+    s_ = subject(GetParam().text);
+    inputs_ = inputs_of(GetParam(), s_);
+    right_ = ran(SIMT_FORWARD, nullptr);
+    ASSERT_EQ(right_.trouble, "");
+  }
+  Ran ran(simt_order order, const Fault* fault, bool probe = false) {
+    How how = how_of(GetParam());
+    how.order = order;
+    if (fault) how.edit = [&](std::string& text) { text.replace(fault->at, fault->length, probe ? fault->probe : fault->put); };
+    return run(s_, GetParam().sizes, inputs_, how);
+  }
+  bool matters(const Fault& fault) { return ran(SIMT_FORWARD, &fault, true).trouble.find("trap by") != std::string::npos; }
+  /// How many of `faults` matter. Each is reported in every order, or spare. Those that do not hang on the order may show in the results.
+  size_t plant(const std::vector<Fault>& faults, bool ordering) {
+    size_t planted = 0;
+    for (const Fault& fault : faults) {
+      if (!matters(fault)) continue;
+      ++planted;
+      size_t unseen = 0;
+      for (simt_order order : {SIMT_FORWARD, SIMT_REVERSE, SIMT_RANDOM}) {
+        const Ran now = ran(order, &fault);
+        unseen += now.trouble == "" && (ordering || now.outputs == right_.outputs);
+        if (!ordering) break;
+      }
+      const std::string place = lines_at(right_.text, fault.at);
+      const bool spare = std::any_of(std::begin(kSpare), std::end(kSpare), [&](const Spare& known) {
+        return std::string(GetParam().name).starts_with(known.skeleton) && place.find(known.lines) != place.npos;
+      });
+      EXPECT_TRUE(unseen == 0 || spare) << "unseen: " << right_.text.substr(fault.at, fault.length) << " -> "
+                                        << fault.put << "\nin " << place;
+    }
+    return planted;
+  }
+
+  Subject s_{};
+  std::vector<Tensor> inputs_;
+  Ran right_;
+};
+
+TEST_P(Mutants, DroppedBarriersAreSeen) {
+  const size_t planted = plant(orders(right_.text), true);
+  const Schedule& s = right_.schedule;
+  if (s.skeleton != Template::pointwise && s.lanes_per_row > 32) EXPECT_GT(planted, 0u);
+}
+
+TEST_P(Mutants, ShortMasksAreSeen) { plant(masks(right_.text), true); }
+
+TEST_P(Mutants, MissingGuardsAreSeen) {
+  const size_t planted = plant(guards(right_.text), false);
+  if (right_.schedule.edges != Edges::full) EXPECT_GT(planted, 0u);
+}
+
+TEST_P(Mutants, MissingClampsAreSeen) { plant(clamps(right_.text), false); }
+
+INSTANTIATE_TEST_SUITE_P(Cuda, Mutants, ::testing::ValuesIn(kSkeletons), [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace fusec

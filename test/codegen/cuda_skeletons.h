@@ -1,0 +1,125 @@
+#pragma once
+// Kernels small enough to run under the race detector many times, at least one for each skeleton (codegen/cuda/templates) and each way of
+// running it: odd rows, tails, clusters, split reductions, rings with slots and without. Blocks are few, so that one takes several rows.
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "test/codegen/cuda_run.h"
+
+namespace fusec {
+
+struct Skeleton {
+  const char* name;
+  const char* text;
+  Sizes sizes;
+  void (*change)(Schedule&) = nullptr;
+  uint32_t blocks = 3;
+};
+inline void PrintTo(const Skeleton& s, std::ostream* out) { *out << s.name; }
+
+namespace skeletons {
+
+inline void on_chip(Schedule& s, Keep keep, uint16_t cluster) {
+  s.keep = keep, s.steps = 0, s.threads = s.lanes_per_row = 64, s.rows_in_flight = 2, s.cluster = cluster,
+  s.block[s.vector_axis] = 0;
+  for (Access& a : s.access) a.early = 0;
+}
+inline void wide(Schedule& s) { s.wide_index = true; }
+inline void shared(Schedule& s) { on_chip(s, Keep::shared, 1); }
+inline void cluster(Schedule& s) { on_chip(s, Keep::cluster, 4); }
+inline void held_by_cluster(Schedule& s) { on_chip(s, Keep::registers, 4), s.steps = 1, s.rows_in_flight = 1; }
+inline void four_rows(Schedule& s) { s.rows_in_flight = 4; }
+inline void looped(Schedule& s) { on_chip(s, Keep::reload, 1), s.cut.clear(); }
+inline void ring_of(Schedule& s, Keep keep, uint16_t cluster, int slots, int ahead) {
+  on_chip(s, keep, cluster);
+  s.skeleton = Template::ring, s.dynamic_rows = true, s.rows_in_flight = s.min_blocks = 1;
+  s.slots = uint8_t(slots), s.slices = 2, s.ahead = uint8_t(ahead), s.steps = 8;
+  if (!slots) s.cut.clear();
+}
+inline void ring(Schedule& s) { ring_of(s, Keep::shared, 1, 5, 1); }
+inline void ring_of_clusters(Schedule& s) { ring_of(s, Keep::shared, 4, 5, 1); }
+inline void ring_again(Schedule& s) { ring_of(s, Keep::reload, 1, 3, 0); }
+inline void ring_of_lanes(Schedule& s) { ring_of(s, Keep::reload, 1, 0, 0); }
+
+inline const char* const kSoftmax = "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = softmax %x {axes=[1]}\n return %y }";
+inline const char* const kSoftmaxBf16 = "graph @g(%x: bf16[N,C]) -> bf16[N,C] { %y = softmax %x {axes=[1]}\n return %y }";
+inline const char* const kCentre =
+    "graph @g(%x: f32[N,C]) -> f32[N,C] { %m = mean %x {axes=[1], keep=true}\n %y = sub %x, %m\n return %y }";
+inline const char* const kCentreColumns =
+    "graph @g(%x: f32[N,C]) -> f32[N,C] { %m = mean %x {axes=[0], keep=true}\n %y = sub %x, %m\n return %y }";
+inline const char* const kSumColumns = "graph @g(%x: f32[N,C]) -> f32[C] { %y = sum %x {axes=[0]}\n return %y }";
+inline const char* const kTurn = R"(graph @g(%a: f32[N,C], %b: f32[C,N]) -> f32[N,C] {
+  %t = transpose %b {perm=[1,0]}
+  %y = add %a, %t
+  return %y })";
+inline const char* const kTurnBytes = "graph @g(%a: u8[N,C]) -> u8[C,N] { %y = transpose %a {perm=[1,0]}\n return %y }";
+
+}  // namespace skeletons
+
+inline const Skeleton kSkeletons[] = {
+    {"pointwise", "graph @g(%x: f32[N]) -> f32[N] { %y = neg %x\n return %y }", {{"N", 4099}}},
+    {"pointwise_wide", "graph @g(%x: bf16[N], %y: bf16[N]) -> bf16[N] { %z = add %x, %y\n return %z }", {{"N", 9001}}, skeletons::wide},
+    {"transpose", skeletons::kTurn, {{"N", 130}, {"C", 65}}},
+    {"transpose_bytes", skeletons::kTurnBytes, {{"N", 530}, {"C", 67}}},
+    {"rows", skeletons::kSoftmax, {{"N", 9}, {"C", 4096}}},
+    {"rows_tail", skeletons::kSoftmax, {{"N", 9}, {"C", 1003}}},
+    {"rows_odd", skeletons::kSoftmaxBf16, {{"N", 9}, {"C", 1001}}},
+    {"rows_of_64", skeletons::kSoftmaxBf16, {{"N", 37}, {"C", 64}}},
+    {"four_rows", skeletons::kCentre, {{"N", 37}, {"C", 100}}, skeletons::four_rows},
+    {"rows_held_by_cluster", skeletons::kCentre, {{"N", 9}, {"C", 1000}}, skeletons::held_by_cluster, 8},
+    {"rows_looped", skeletons::kSoftmax, {{"N", 9}, {"C", 4099}}, skeletons::looped},
+    {"rows_shared", skeletons::kCentre, {{"N", 9}, {"C", 1001}}, skeletons::shared},
+    {"rows_shared_odd", skeletons::kSoftmaxBf16, {{"N", 9}, {"C", 1001}}, skeletons::shared},
+    {"rows_cluster", skeletons::kCentre, {{"N", 9}, {"C", 1003}}, skeletons::cluster, 8},
+    {"ring", skeletons::kCentre, {{"N", 70}, {"C", 1024}}, skeletons::ring, 1},
+    {"ring_odd", skeletons::kCentre, {{"N", 70}, {"C", 515}}, skeletons::ring, 1},
+    {"ring_of_clusters", skeletons::kCentre, {{"N", 40}, {"C", 1024}}, skeletons::ring_of_clusters, 4},
+    {"ring_again", skeletons::kCentre, {{"N", 70}, {"C", 1024}}, skeletons::ring_again, 1},
+    {"ring_of_lanes", skeletons::kCentre, {{"N", 70}, {"C", 1024}}, skeletons::ring_of_lanes, 1},
+    {"column", skeletons::kCentreColumns, {{"N", 100}, {"C", 64}}},
+    {"column_odd", skeletons::kCentreColumns, {{"N", 101}, {"C", 67}}},
+    {"column_split", skeletons::kSumColumns, {{"N", 4000}, {"C", 64}}},
+    {"split", "graph @g(%x: f32[N]) -> f32[] { %y = sum %x {axes=[0]}\n return %y }", {{"N", 200003}}},
+    {"split_argmax", "graph @g(%x: f32[N]) -> i64[] { %y = argmax %x {axes=[0], to=i64}\n return %y }", {{"N", 200003}}},
+};
+
+/// How every run of a skeleton begins.
+inline How how_of(const Skeleton& s) {
+  How how;
+  how.device.multiprocessors = 4;
+  how.change = s.change;
+  how.most_blocks = s.blocks;
+  return how;
+}
+
+/// Negative numbers, so that what a lane does not have (0, once cleared) would win a maximum; bytes as they come.
+inline std::vector<Tensor> inputs_of(const Skeleton& skeleton, const Subject& s) {
+  std::vector<Tensor> out;
+  for (const Port& port : s.graph.inputs()) {
+    const Type& type = s.graph.node(port.node).type;
+    std::vector<int64_t> extents;
+    for (const Dim& d : type.shape) extents.push_back(value_of(d, skeleton.sizes));
+    Tensor t = drawn(type.dtype, extents, 7 + out.size(), !is_float(type.dtype));
+    for (int64_t i = 0; i < t.elements() && is_float(type.dtype); ++i) {
+      const double x = element(t, i) - 4;
+      convert(DType::f64, reinterpret_cast<const std::byte*>(&x), type.dtype, t.data.data() + size_t(i) * bytes(type.dtype), 1);
+    }
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+/// The files of codegen/cuda/templates, by name.
+inline std::map<std::string, std::string> template_files() {
+  std::map<std::string, std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator(FUSEC_SOURCE_DIR "/codegen/cuda/templates")) {
+    std::ostringstream text;
+    text << std::ifstream(entry.path()).rdbuf();
+    out[entry.path().filename().string()] = text.str();
+  }
+  return out;
+}
+
+}  // namespace fusec
