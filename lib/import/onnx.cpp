@@ -14,14 +14,14 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "lib/import/onnx_importer.h"
 #include "lib/import/onnx_model.h"
 #include "lib/import/onnx_ops.h"
 #include "lib/import/onnx_tensor.h"
 
 namespace fusec {
+namespace onnx {
 namespace {
-
-using namespace onnx;
 
 constexpr int64_t kFoldElements = 4096;  // what is worth evaluating here: shapes, axes, small tables
 constexpr size_t kFoldBytes = size_t{64} << 20;  // of all of them together: a few bytes of file can ask for 32 KB each
@@ -32,57 +32,14 @@ std::string count_of(size_t n, std::string_view what) {
   return std::to_string(n) + " " + std::string(what) + (n == 1 ? "" : "s");
 }
 
+}  // namespace
+
 bool is_default_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
-
-class Importer {
- public:
-  Importer(const ModelMessage& model, const std::string& folder, const ImportOptions& options)
-      : model_(model), folder_(folder), options_(options) {}
-
-  Result<Imported> run();
-
- private:
-  Status check_model();
-  Status check_names();
-  Status check_operators();
-  Error at(size_t node, Error error) const;
-
-  // One walk.
-  Result<Imported> walk();
-  Status add_input(const ValueInfo& info);
-  Status add_initializer(const TensorMessage& message);
-  Status add_node(size_t index);
-  bool evaluate_node(const NodeMessage& node, const OpRow& row, const std::vector<Item*>& inputs,
-                     std::vector<Item>& outputs);
-  Result<Type> type_of(const ValueInfo& info) const;
-  void add_weight(std::string_view name, std::shared_ptr<const Tensor> data, Item& item);
-
-  Result<std::shared_ptr<const Tensor>> initializer(std::string_view name);
-  Error explain_need(std::string_view name, Error error);
-
-  const ModelMessage& model_;
-  const std::string& folder_;
-  const ImportOptions& options_;
-  int64_t opset_ = 0;
-
-  std::unordered_map<std::string_view, const TensorMessage*> initializers_;
-  std::unordered_map<std::string_view, const ValueInfo*> inputs_;
-  std::unordered_map<std::string_view, size_t> producers_;  // node index by output name
-  std::unordered_map<std::string_view, std::shared_ptr<const Tensor>> decoded_;
-  std::set<std::string_view> used_;
-  std::set<std::string_view> fixed_;
-  bool again_ = false;  // the walk failed, but an input was fixed
-
-  std::optional<GraphBuilder> b_;
-  std::unordered_map<std::string_view, Item> items_;
-  std::vector<std::shared_ptr<const Tensor>> defaults_;
-  size_t folded_ = 0;  // bytes
-};
 
 // --- the file as a whole
 // ------------------------------------------------------------------------------------------------
 
-std::string describe(const ModelMessage& model, size_t index, int64_t opset) {
+static std::string describe(const ModelMessage& model, size_t index, int64_t opset) {
   const NodeMessage& node = model.nodes[index];
   std::string out = "node " + std::to_string(index);
   if (!node.name.empty()) out += " " + quote(node.name);
@@ -131,6 +88,7 @@ Status Importer::check_names() {
     }
     used_.insert(model_.nodes[n].inputs.begin(), model_.nodes[n].inputs.end());
   }
+  for (const ValueInfo& v : model_.values) stated_.emplace(v.name, &v);
   std::set<std::string_view> outputs;
   for (const ValueInfo& v : model_.outputs) {
     if (!outputs.insert(v.name).second) return input_error("output " + quote(v.name) + " is there twice");
@@ -141,6 +99,7 @@ Status Importer::check_names() {
 
 /// All operators that there is no row for: the first in the message, the others in notes.
 Status Importer::check_operators() {
+  if (options_.boundaries) return Done{};
   std::vector<std::string> order;
   std::unordered_map<std::string, size_t> counts;
   size_t first = 0;
@@ -191,12 +150,12 @@ Result<Type> Importer::type_of(const ValueInfo& info) const {
   Type type{*dtype, {}};
   for (size_t a = 0; a < info.dims.size(); ++a) {
     const DimMessage& d = info.dims[a];
-    if (d.value) {
+    if (d.value && !(options_.boundaries && *d.value == -1)) {  // -1: how PaddlePaddle's exporter says "not known"
       if (*d.value < 0) return input_error(named + ": axis " + std::to_string(a) + " is " + std::to_string(*d.value));
       type.shape.push_back(*d.value);
       continue;
     }
-    const std::string symbol = d.name.empty() ? std::string(info.name) + "." + std::to_string(a) : std::string(d.name);
+    const std::string symbol = d.name.empty() || d.name == "?" ? std::string(info.name) + "." + std::to_string(a) : std::string(d.name);
     const auto fixed = options_.sizes.find(symbol);
     type.shape.push_back(fixed == options_.sizes.end() ? Dim::symbol(symbol) : Dim(fixed->second));
   }
@@ -205,7 +164,7 @@ Result<Type> Importer::type_of(const ValueInfo& info) const {
 }
 
 /// Does data fit a type? Symbols take any size.
-bool fits(const Tensor& data, const Type& type) {
+static bool fits(const Tensor& data, const Type& type) {
   if (data.dtype != type.dtype || data.extents.size() != type.shape.size()) return false;
   for (size_t a = 0; a < type.shape.size(); ++a)
     if (type.shape[a].is_constant() && !type.shape[a].is(data.extents[a])) return false;
@@ -351,6 +310,9 @@ Error Importer::explain_need(std::string_view name, Error error) {
       leaves.insert(at);
       continue;
     }
+    const auto left_out = std::lower_bound(boundaries_.begin(), boundaries_.end(), producer->second,
+                                           [](const Boundary& b, size_t node) { return b.node < node; });
+    if (left_out != boundaries_.end() && left_out->node == producer->second) return error;
     for (std::string_view in : model_.nodes[producer->second].inputs)
       if (!in.empty() && seen.insert(in).second) open.push_back(in);
   }
@@ -363,14 +325,9 @@ Error Importer::explain_need(std::string_view name, Error error) {
   return error;
 }
 
-Status Importer::add_node(size_t index) {
-  const NodeMessage& node = model_.nodes[index];
-  const OpRow& row = *find_row(node.op, opset_);
+Result<std::vector<Item*>> Importer::operands(const NodeMessage& node) {
   size_t count = node.inputs.size();
   while (count > 0 && node.inputs[count - 1].empty()) --count;
-  if (auto fits = check_attributes(node, row); !fits) return fits;
-  if (auto fits = check_counts(node, row, count); !fits) return fits;
-
   std::vector<Item*> inputs;
   for (size_t i = 0; i < count; ++i) {
     const std::string_view name = node.inputs[i];
@@ -382,6 +339,23 @@ Status Importer::add_node(size_t index) {
                               : " is no input, initialiser or output of any node"));
     inputs.push_back(name.empty() ? nullptr : &found->second);
   }
+  return inputs;
+}
+
+Status Importer::add_node(size_t index) {
+  const NodeMessage& node = model_.nodes[index];
+  const OpRow* found = is_default_domain(node.domain) ? find_row(node.op, opset_) : nullptr;
+  Result<std::vector<Item*>> given = operands(node);
+  if (!given) return given.error();
+  const std::vector<Item*>& inputs = *given;
+  if (options_.boundaries) {
+    Result<std::optional<Boundary>> boundary = outside(index, found, inputs);
+    if (!boundary) return boundary.error();
+    if (*boundary) return add_boundary(std::move(**boundary), node, inputs);
+  }
+  const OpRow& row = *found;
+  if (auto fits = check_attributes(node, row); !fits) return fits;
+  if (auto fits = check_counts(node, row, inputs.size()); !fits) return fits;
 
   std::vector<Item> outputs;
   if (!evaluate_node(node, row, inputs, outputs)) {
@@ -414,6 +388,9 @@ Result<Imported> Importer::walk() {
   b_.emplace(model_.graph_name.empty() ? "onnx" : std::string(model_.graph_name));
   items_.clear();
   defaults_.clear();
+  boundaries_.clear();
+  ends_.clear();
+  end_of_.clear();
   folded_ = 0;
   Imported out{.operator_set = opset_};
   for (const ValueInfo& info : model_.inputs)
@@ -433,9 +410,15 @@ Result<Imported> Importer::walk() {
   for (const ValueInfo& info : model_.outputs) {
     const auto found = items_.find(info.name);
     if (found == items_.end()) return input_error("output " + quote(info.name) + " is computed by no node");
+    if (options_.boundaries) {
+      out.outputs.push_back(operand(info.name, &found->second));
+      continue;
+    }
     outputs.push_back(value_of(*b_, found->second));
     names.emplace_back(info.name);
   }
+  if (options_.boundaries) outputs = ends_;
+  out.boundaries = std::move(boundaries_);
   Result<Graph> graph = std::move(*b_).finish(std::move(outputs), std::move(names));
   if (!graph) return graph.error();
   out.graph = std::move(*graph);
@@ -455,7 +438,9 @@ Result<Imported> Importer::run() {
   }
 }
 
-}  // namespace
+}  // namespace onnx
+
+using namespace onnx;
 
 Result<Imported> import_onnx_bytes(std::string_view bytes, const std::string& folder, const ImportOptions& options) {
   Result<ModelMessage> model = read_model(bytes);

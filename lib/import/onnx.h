@@ -10,6 +10,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,34 @@ struct ImportOptions {
   std::map<std::string, std::shared_ptr<const Tensor>, std::less<>> values;
   /// Larger weights do not go into the graph as constants: they become inputs with a default.
   size_t largest_constant = 64 * 1024;  // bytes
+  /// Nodes that the importer does not take are no errors: the graph ends at their operands and begins again at their
+  /// results (Imported::boundaries). lib/import/model.h makes regions of what is left.
+  bool boundaries = false;
+};
+
+/// A node of the file that is no part of the graph.
+struct Boundary {
+  enum Why : uint8_t {
+    outside,   // an operator of the table of boundaries (onnx_boundary_shapes.cpp)
+    form,      // an operator that the importer knows, in a form that it does not take
+    unshaped,  // … with an operand whose shape is not known
+    unknown,   // an operator of neither table
+  } why = outside;
+  size_t node = 0;     // index in the file
+  std::string reason;  // of `form` and `unshaped`
+
+  /// Where a value outside the graph comes from. None of the three: it is left out, or its shape is not known.
+  struct Operand {
+    std::string name;                     // the file's; "" = left out
+    std::optional<uint32_t> output;       // it is this output of the graph
+    std::shared_ptr<const Tensor> known;  // or it has these bits
+  };
+  struct Outcome {
+    std::string name;               // the file's; "" = left out
+    std::optional<uint32_t> input;  // it is this input of the graph; none: its shape is not known
+  };
+  std::vector<Operand> operands;
+  std::vector<Outcome> results;
 };
 
 struct Imported {
@@ -40,6 +69,11 @@ struct Imported {
   /// Inputs of the file whose values (from ImportOptions::values, or their own defaults) shaped the graph.
   std::vector<std::string> fixed;
   int64_t operator_set = 0;
+  /// With ImportOptions::boundaries: the nodes that are left out, in the file's order. Their results are inputs of the
+  /// graph without a default, behind the weights; its outputs are then all values that are read outside, each once, and
+  /// `outputs` says which of them the file's are.
+  std::vector<Boundary> boundaries;
+  std::vector<Boundary::Operand> outputs;
 };
 
 /// Reads a file; external data may lie in the file's own folder only.

@@ -146,6 +146,7 @@ struct Reader {
         case chunk(5): count(); out.initializers.push_back(tensor(view(in))); break;
         case chunk(11): count(); out.inputs.push_back(value_info(in.get_message())); break;
         case chunk(12): count(); out.outputs.push_back(value_info(in.get_message())); break;
+        case chunk(13): count(); out.values.push_back(value_info(in.get_message())); break;
         case chunk(15): out.has_sparse_initializers = true; in.skip(); break;
         default: in.skip();
       }

@@ -71,6 +71,7 @@ struct ModelMessage {
   std::vector<TensorMessage> initializers;
   bool has_sparse_initializers = false;
   std::vector<ValueInfo> inputs, outputs;
+  std::vector<ValueInfo> values;  // types that the file states of what its nodes compute
 };
 
 /// Reads a ModelProto. Views point into `bytes`, which must outlive the result. Memory is bounded by a fixed multiple

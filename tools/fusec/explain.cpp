@@ -10,6 +10,7 @@
 #include "runtime/program.h"
 #include "tools/fusec/kernels.h"
 #include "tools/fusec/measure.h"
+#include "tools/fusec/model.h"
 #include "tools/fusec/roofline.h"
 #include "tools/fusec/text_commands.h"
 #if FUSEC_HAS_CUDA
@@ -213,6 +214,26 @@ Result<std::string> explain(const Options& given, const Graph& graph) {
   return o.json ? as_json(graph, *planned, o, costs).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : printable(as_text(graph, *planned, o, costs));
 }
 
+/// A network of which only parts are kernels: all of it, or one of its regions as if it were a graph of its own.
+int explain_whole(Options o, const WholeModel& model) {
+  if (o.graph.empty()) {
+    if (o.costs || o.time) return fail(input_error("a whole model's times are predictions: --costs and --time are for one of its regions, --graph r0"));
+    Result<std::string> out = explain_model(model, o.kernel, o.device, o.json);
+    if (!out) return fail(out.error());
+    std::cout << *out;
+    return 0;
+  }
+  o.kernel.dims.clear();  // the importer has put them in
+  for (const ModelRegion& region : model.regions) {
+    if (region.graph.name() != o.graph) continue;
+    Result<std::string> out = explain(o, region.graph);
+    if (!out) return fail(out.error());
+    std::cout << *out;
+    return 0;
+  }
+  return fail(input_error("the model has no region " + o.graph + ": r0 to r" + std::to_string(model.regions.size() - 1) + " are there"));
+}
+
 }  // namespace
 
 TextAction add_text_explain(CLI::App& app) {
@@ -224,9 +245,12 @@ TextAction add_text_explain(CLI::App& app) {
 Action add_explain(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("FILE", options->file, ".fus or .onnx file; - is .fus on standard input")->required();
-  app.add_option("--graph", options->graph, "only this graph of the file");
+  app.add_option("--graph", options->graph, "only this graph of the file, or this region of a model");
   declare(app, *options);
   return [options] {
+    Result<std::optional<WholeModel>> model = whole_model(options->file, options->kernel.dims);
+    if (!model) return fail(model.error());
+    if (*model) return explain_whole(*options, **model);
     return print_each(options->file, options->graph, [&](const Graph& graph) { return explain(*options, graph); });
   };
 }

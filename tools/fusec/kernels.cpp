@@ -15,15 +15,20 @@
 
 namespace fusec::cli {
 
+/// Devices whose rates the table of architectures has.
+const std::pair<std::string_view, int> kNamedTargets[] = {{"h200", 90}};
+
 int sm_of(const std::string& target) {
   int sm = -1;
+  for (const auto& [device, architecture] : kNamedTargets)
+    if (target == device) return architecture;
   if (!target.starts_with("sm_")) return -1;
   const auto [end, error] = std::from_chars(target.data() + 3, target.data() + target.size(), sm);
   return error == std::errc() && end == target.data() + target.size() && sm >= 50 ? sm : -1;
 }
 
 void add_kernel_options(CLI::App& app, KernelOptions& options) {
-  app.add_option("--target", options.target, "cpu, or an architecture such as sm_90: no GPU is needed")->capture_default_str();
+  app.add_option("--target", options.target, "cpu, h200, or an architecture such as sm_90: no GPU is needed")->capture_default_str();
   add_list(app, "--dim", options.dims, "N=1024: size of a named dim (default: 1024 each)");
   app.add_flag("!--no-fuse", options.fuse, "one kernel an operation");
   add_numerics_option(app, options.numerics);
@@ -50,7 +55,7 @@ Result<std::shared_ptr<const Scheduler>> scheduler_of(const std::string& target)
 #endif
   }
   const int sm = sm_of(target);
-  if (sm < 0) return input_error("unknown target '" + target + "': cpu and sm_80, sm_90 … are known");
+  if (sm < 0) return input_error("unknown target '" + target + "': cpu, h200 and sm_80, sm_90 … are known");
 #if FUSEC_HAS_CUDA
   return cuda::scheduler(cuda::device(sm));
 #else

@@ -1,0 +1,22 @@
+#pragma once
+// Operators that fusec leaves to others, and the shapes of what they compute.
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "lib/import/onnx_call.h"
+
+namespace fusec::onnx {
+
+/// Is it an operator of the default domain that is known to lie outside fusec's field: matrix products, convolutions,
+/// pooling with windows, recurrence, resampling, control flow, sorting, scatter …?
+bool is_boundary(std::string_view op);
+
+/// Types of a node's results, one for each; nullopt where they are not known: there is no rule for the operator, an
+/// operand's shape is not known, or a size is no polynomial of the named dims. Nothing is added to the call's graph
+/// but operands.
+std::vector<std::optional<Type>> boundary_types(Call& c);
+
+
+}  // namespace fusec::onnx

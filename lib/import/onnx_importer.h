@@ -1,0 +1,82 @@
+#pragma once
+// The walk over a file's nodes, as a class: onnx.cpp has what every model needs, onnx_boundary.cpp what models need that do
+// not lie in the field as a whole. Nobody else includes this.
+
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "lib/import/onnx.h"
+#include "lib/import/onnx_call.h"
+#include "lib/import/onnx_model.h"
+
+namespace fusec::onnx {
+
+class Importer {
+ public:
+  Importer(const ModelMessage& model, const std::string& folder, const ImportOptions& options)
+      : model_(model), folder_(folder), options_(options) {}
+
+  Result<Imported> run();
+
+ private:
+  Status check_model();
+  Status check_names();
+  Status check_operators();
+  Error at(size_t node, Error error) const;
+
+  // One walk.
+  Result<Imported> walk();
+  Status add_input(const ValueInfo& info);
+  Status add_initializer(const TensorMessage& message);
+  Status add_node(size_t index);
+  /// A node's operands; null = left out.
+  Result<std::vector<Item*>> operands(const NodeMessage& node);
+  bool evaluate_node(const NodeMessage& node, const OpRow& row, const std::vector<Item*>& inputs,
+                     std::vector<Item>& outputs);
+  Result<Type> type_of(const ValueInfo& info) const;
+  void add_weight(std::string_view name, std::shared_ptr<const Tensor> data, Item& item);
+
+  Result<std::shared_ptr<const Tensor>> initializer(std::string_view name);
+  Error explain_need(std::string_view name, Error error);
+
+  // Whole models (onnx_boundary.cpp).
+  /// Why a node is left out of the graph; nullopt when the importer takes it.
+  Result<std::optional<Boundary>> outside(size_t index, const OpRow* row, const std::vector<Item*>& inputs);
+  /// The same for a node of the field: it is imported on trial.
+  Result<std::string> refusal(const NodeMessage& node, const OpRow& row, const std::vector<Item*>& inputs);
+  /// The graph ends at its operands and begins again at its results.
+  Status add_boundary(Boundary boundary, const NodeMessage& node, const std::vector<Item*>& inputs);
+  std::vector<std::optional<Type>> result_types(const NodeMessage& node, const std::vector<Item*>& inputs);
+  Boundary::Operand operand(std::string_view name, Item* item);
+
+  const ModelMessage& model_;
+  const std::string& folder_;
+  const ImportOptions& options_;
+  int64_t opset_ = 0;
+
+  std::unordered_map<std::string_view, const TensorMessage*> initializers_;
+  std::unordered_map<std::string_view, const ValueInfo*> inputs_;
+  std::unordered_map<std::string_view, size_t> producers_;  // node index by output name
+  std::unordered_map<std::string_view, std::shared_ptr<const Tensor>> decoded_;
+  std::set<std::string_view> used_;
+  std::set<std::string_view> fixed_;
+  bool again_ = false;  // the walk failed, but an input was fixed
+
+  std::optional<GraphBuilder> b_;
+  std::unordered_map<std::string_view, Item> items_;
+  std::unordered_map<std::string_view, const ValueInfo*> stated_;  // types that the file states of values within
+  std::vector<Boundary> boundaries_;
+  std::vector<Value> ends_;                           // outputs of the graph, one a value that is read outside
+  std::unordered_map<NodeId, uint32_t> end_of_;
+  std::vector<std::shared_ptr<const Tensor>> defaults_;
+  size_t folded_ = 0;  // bytes
+};
+
+/// Has the operator set these attributes and that many operands?
+Status check_attributes(const NodeMessage& node, const OpRow& row);
+Status check_counts(const NodeMessage& node, const OpRow& row, size_t inputs);
+bool is_default_domain(std::string_view domain);
+Type type_of_data(const Tensor& tensor);
+
+}  // namespace fusec::onnx

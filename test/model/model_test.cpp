@@ -1,0 +1,311 @@
+// Whole models: which nodes are left to others, which shapes are known behind them, and how the rest is cut into regions.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <random>
+
+#include "lib/import/model.h"
+#include "test/import/onnx_writer.h"
+
+namespace fusec {
+namespace {
+
+using namespace test;
+
+WholeModel read(const Model& m, ImportOptions options = {}) {
+  Result<WholeModel> model = read_model_bytes(m.bytes(), "", options);
+  EXPECT_TRUE(model) << (model ? "" : model.error().text());
+  return model ? std::move(*model) : WholeModel{};
+}
+
+std::vector<float> numbers(size_t n) {
+  std::vector<float> out(n);
+  for (size_t i = 0; i < n; ++i) out[i] = static_cast<float>(i % 7) * 0.25f - 0.5f;
+  return out;
+}
+
+/// "add relu; Conv; mul": the steps, each with its ops or its operator.
+std::string steps_text(const WholeModel& model) {
+  std::string out;
+  for (const ModelStep& step : model.steps) {
+    out += out.empty() ? "" : "; ";
+    if (!step.is_region()) {
+      out += model.boundaries[*step.boundary].op;
+      continue;
+    }
+    std::string ops;
+    for (const Node& node : model.regions[*step.region].graph.nodes())
+      if (!is_leaf(node.op)) ops += (ops.empty() ? "" : " ") + std::string(name(node.op));
+    out += ops;
+  }
+  return out;
+}
+
+const ModelTensor& tensor(const WholeModel& model, const std::string& name) {
+  for (const ModelTensor& t : model.tensors)
+    if (t.name == name) return t;
+  ADD_FAILURE() << "no tensor " << name;
+  return model.tensors.front();
+}
+
+std::string type_text(const WholeModel& model, const std::string& name) {
+  const ModelTensor& t = tensor(model, name);
+  return t.type ? text(*t.type) : "unknown";
+}
+
+/// Every operand of a step is an input, a weight, a view of what is there, or was computed by an earlier step.
+void expect_in_order(const WholeModel& model) {
+  for (size_t s = 0; s < model.steps.size(); ++s)
+    for (std::optional<size_t> t : model.steps[s].inputs) {
+      if (!t) continue;
+      while (model.tensors[*t].view_of) t = model.tensors[*t].view_of;
+      const ModelTensor& tensor = model.tensors[*t];
+      if (tensor.kind == ModelTensor::computed) {
+        ASSERT_TRUE(tensor.producer) << tensor.name;
+        EXPECT_LT(*tensor.producer, s) << tensor.name;
+      }
+      EXPECT_TRUE(std::count(tensor.readers.begin(), tensor.readers.end(), s)) << tensor.name;
+    }
+}
+
+Model block() {
+  Model m{.opset = 17};
+  m.inputs = {value("x", kFloat, {"N", 8, 16})};
+  m.outputs = {value("y", kFloat, {})};
+  m.initializers = {floats("w", {16, 32}, numbers(512)), floats("b", {32}, numbers(32)), floats("v", {32, 16}, numbers(512)),
+                    floats("scale", {16}, numbers(16)), floats("shift", {16}, numbers(16)), longs("to", {-1, 8, 32})};
+  m.nodes = {node("LayerNormalization", {"x", "scale", "shift"}, {"n"}), node("MatMul", {"n", "w"}, {"h"}), node("Add", {"h", "b"}, {"hb"}),
+             node("Gelu", {"hb"}, {"g"}),  node("Reshape", {"g", "to"}, {"r"}), node("MatMul", {"r", "v"}, {"o"}), node("Add", {"o", "x"}, {"y"})};
+  m.opset = 20;
+  return m;
+}
+
+TEST(Model, RegionsLieBetweenBoundaries) {
+  const WholeModel model = read(block());
+  EXPECT_EQ(model.nodes, 7u);
+  ASSERT_EQ(model.boundaries.size(), 2u);
+  EXPECT_EQ(model.boundaries[0].op, "MatMul");
+  EXPECT_EQ(model.boundaries[0].why, Boundary::outside);
+  ASSERT_EQ(model.regions.size(), 3u);
+  EXPECT_EQ(type_text(model, "h"), "f32[N,8,32]");  // the symbol stays
+  EXPECT_EQ(type_text(model, "o"), "f32[N,8,16]");
+  EXPECT_EQ(steps_text(model).substr(0, 18), "layer_norm; MatMul") << steps_text(model);
+  EXPECT_TRUE(steps_text(model).ends_with("MatMul; add")) << steps_text(model);
+  ASSERT_EQ(model.outputs.size(), 1u);
+  EXPECT_EQ(model.tensors[model.outputs[0]].name, "y");
+  expect_in_order(model);
+}
+
+TEST(Model, DimsAreNumbersOnceTheyAreGiven) {
+  const WholeModel model = read(block(), {.sizes = {{"N", 3}}});
+  EXPECT_EQ(type_text(model, "h"), "f32[3,8,32]");
+  for (const ModelRegion& region : model.regions) EXPECT_TRUE(region.graph.symbols().empty());
+}
+
+TEST(Model, ShapeArithmeticIsFoldedThroughBoundaries) {
+  Model m{.opset = 13};
+  m.inputs = {value("x", kFloat, {"N", 6, 4})};
+  m.outputs = {value("y", kFloat, {})};
+  m.initializers = {floats("w", {4, 8}, numbers(32)), longs("first", {0}), longs("rest", {2, 3, 8})};
+  m.nodes = {node("MatMul", {"x", "w"}, {"h"}), node("Shape", {"h"}, {"s"}), node("Gather", {"s", "first"}, {"n"}),
+             node("Concat", {"n", "rest"}, {"to"}, {integer("axis", 0)}), node("Reshape", {"h", "to"}, {"r"}), node("Relu", {"r"}, {"y"})};
+  const WholeModel model = read(m);
+  EXPECT_EQ(steps_text(model), "MatMul; reshape relu");
+  EXPECT_EQ(type_text(model, "y"), "f32[N,2,3,8]");
+}
+
+TEST(Model, AReshapeBetweenBoundariesIsAView) {
+  Model m{.opset = 13};
+  m.inputs = {value("x", kFloat, {6, 4})};
+  m.outputs = {value("y", kFloat, {})};
+  m.initializers = {floats("w", {4, 8}, numbers(32)), longs("to", {12, 4})};
+  m.nodes = {node("MatMul", {"x", "w"}, {"h"}), node("Reshape", {"h", "to"}, {"r"}), node("MatMul", {"r", "w"}, {"y"})};
+  const WholeModel model = read(m);
+  EXPECT_EQ(steps_text(model), "MatMul; MatMul");
+  ASSERT_TRUE(tensor(model, "r").view_of);
+  EXPECT_EQ(model.tensors[*tensor(model, "r").view_of].name, "h");
+  EXPECT_EQ(tensor(model, "h").readers, std::vector<size_t>{1});
+  expect_in_order(model);
+}
+
+// relu reads what Conv reads and add joins both: relu waits for add, since no path leads from it through Conv.
+TEST(Model, ABranchGoesWhereItIsRead) {
+  Model m{.opset = 13};
+  m.inputs = {value("x", kFloat, {1, 4, 8, 8})};
+  m.outputs = {value("y", kFloat, {})};
+  m.initializers = {floats("w", {4, 4, 3, 3}, numbers(144))};
+  m.nodes = {node("Relu", {"x"}, {"a"}), node("Conv", {"x", "w"}, {"c"}, {integers("pads", {1, 1, 1, 1})}), node("Add", {"a", "c"}, {"y"})};
+  EXPECT_EQ(steps_text(read(m)), "Conv; relu add");
+  m.nodes[1] = node("Conv", {"a", "w"}, {"c"}, {integers("pads", {1, 1, 1, 1})});  // now one does
+  const WholeModel model = read(m);
+  EXPECT_EQ(steps_text(model), "relu; Conv; add");
+  expect_in_order(model);
+}
+
+TEST(Model, WhatHangsOnWeightsAloneIsComputedOnce) {
+  Model m{.opset = 13};
+  m.inputs = {value("x", kFloat, {2, 200})};
+  m.outputs = {value("y", kFloat, {})};
+  m.initializers = {floats("w", {100, 200}, numbers(20000))};  // too large for a constant
+  m.nodes = {node("Transpose", {"w"}, {"t"}), node("MatMul", {"x", "t"}, {"y"})};
+  const WholeModel model = read(m);
+  EXPECT_EQ(steps_text(model), "transpose; MatMul");
+  ASSERT_EQ(model.regions.size(), 1u);
+  EXPECT_TRUE(model.regions[0].once);
+  EXPECT_EQ(tensor(model, "w").kind, ModelTensor::weight);
+}
+
+TEST(Model, SaysWhyANodeIsLeftOut) {
+  Model m{.opset = 13};
+  m.inputs = {value("x", kFloat, {2, 4}), value("k", kInt64, {2})};
+  m.outputs = {value("y", kFloat, {}), value("z", kFloat, {})};
+  m.initializers = {floats("table", {300, 4}, numbers(1200)), longs("shape", {4, 2})};
+  m.nodes = {node("Custom", {"x"}, {"c"}, {}, "", "somewhere"), node("Relu", {"c"}, {"y"}), node("NonZero", {"x"}, {"nz"}),
+             node("Reshape", {"x", "k"}, {"z"})};
+  const WholeModel model = read(m);
+  ASSERT_EQ(model.boundaries.size(), 4u);
+  EXPECT_EQ(model.boundaries[0].why, Boundary::unknown);
+  EXPECT_EQ(model.boundaries[0].domain, "somewhere");
+  EXPECT_EQ(model.boundaries[1].why, Boundary::unshaped);
+  EXPECT_EQ(model.boundaries[2].why, Boundary::outside);
+  EXPECT_EQ(model.boundaries[3].why, Boundary::form);
+  EXPECT_NE(model.boundaries[3].reason.find("has to be known"), std::string::npos) << model.boundaries[3].reason;
+  EXPECT_EQ(type_text(model, "y"), "unknown");
+}
+
+TEST(Model, ShapesOfBoundaries) {
+  struct Case {
+    Bytes node;
+    std::string shape;
+    int64_t opset = 17;
+  };
+  const std::vector<Bytes> same = {text("auto_pad", "SAME_UPPER"), integers("strides", {2, 2})};
+  const Case cases[] = {
+      {node("Conv", {"x", "w"}, {"y"}), "f32[2,6,8,7]"},
+      {node("Conv", {"x", "w"}, {"y"}, {integers("strides", {2, 1}), integers("dilations", {2, 1}), integers("pads", {1, 0, 2, 0})}), "f32[2,6,5,7]"},
+      {node("Conv", {"x", "w"}, {"y"}, same), "f32[2,6,5,5]"},
+      {node("ConvTranspose", {"c", "w"}, {"y"}, {integers("strides", {2, 2}), integers("output_padding", {1, 0})}), "f32[2,4,22,19]"},
+      {node("MaxPool", {"x"}, {"y"}, {integers("kernel_shape", {3, 3}), integers("strides", {2, 2})}), "f32[2,4,4,4]"},
+      {node("MaxPool", {"x"}, {"y"}, {integers("kernel_shape", {3, 3}), integers("strides", {2, 2}), integer("ceil_mode", 1)}), "f32[2,4,5,4]"},
+      {node("AveragePool", {"x"}, {"y"}, {integers("kernel_shape", {2, 1})}), "f32[2,4,9,9]"},
+      {node("Resize", {"x", "", "scales"}, {"y"}), "f32[2,4,20,13]"},
+      {node("Resize", {"x", "", "", "sizes"}, {"y"}), "f32[2,4,3,5]"},
+      {node("Gemm", {"a", "b"}, {"y"}, {integer("transA", 1)}), "f32[5,3]"},
+      {node("Einsum", {"x", "x"}, {"y"}, {text("equation", "abij,abkj->aik")}), "f32[2,10,10]"},
+      {node("TopK", {"x", "two"}, {"y"}), "f32[2,4,10,2]"},
+      {node("GatherND", {"x", "ids"}, {"y"}), "f32[3,10,9]"},
+      {node("MatMul", {"x", "v"}, {"y"}), "f32[2,4,10]"},
+  };
+  for (const Case& c : cases) {
+    Model m{.opset = c.opset};
+    m.inputs = {value("x", kFloat, {2, 4, 10, 9}), value("c", kFloat, {2, 6, 10, 9}), value("a", kFloat, {4, 5}), value("b", kFloat, {4, 3}),
+                value("v", kFloat, {9}), value("ids", kInt64, {3, 2})};
+    m.outputs = {value("y", kFloat, {})};
+    m.initializers = {floats("w", {6, 4, 3, 3}, numbers(216)), floats("scales", {4}, {1, 1, 2, 1.5f}), longs("sizes", {2, 4, 3, 5}), longs("two", {2})};
+    m.nodes = {c.node};
+    EXPECT_EQ(type_text(read(m), "y"), c.shape);
+  }
+}
+
+// --- the partition itself, against its definition on random graphs
+// --------------------------------------------------------------------
+
+struct Random {
+  Graph graph;
+  std::vector<Gap> gaps;
+};
+
+Random random_graph(uint32_t seed) {
+  std::mt19937 random(seed);
+  GraphBuilder b("g");
+  const Type type{DType::f32, {4}};
+  std::vector<Value> values{b.input("x", type), b.input("y", type)};
+  std::vector<std::pair<Value, Value>> gaps;
+  const auto pick = [&] { return values[std::max(random() % values.size(), random() % values.size())]; };  // rather late ones
+  for (int k = 0; k < 30; ++k) {
+    if (random() % 4 == 0) {
+      const Value in = pick(), out = b.input("g" + std::to_string(k), type);
+      gaps.emplace_back(in, out);
+      values.push_back(out);
+    } else {
+      values.push_back(b.add(random() % 2 ? Op::add : Op::mul, {pick(), pick()}));
+    }
+  }
+  std::vector<Value> outputs;
+  for (const auto& [in, out] : gaps) outputs.push_back(in);
+  for (Value v : values) outputs.push_back(v);  // all stay
+  Random out;
+  Result<Graph> graph = std::move(b).finish(outputs);
+  EXPECT_TRUE(graph);
+  out.graph = std::move(*graph);
+  for (size_t k = 0; k < gaps.size(); ++k) out.gaps.push_back({{out.graph.outputs()[k].node}, {out.graph.inputs()[k + 2].node}});
+  return out;
+}
+
+/// Pieces' direct steps: edges[p] has q when q reads what p computes.
+std::vector<std::vector<bool>> steps_between(const Random& r, const Partition& p) {
+  const size_t n = p.groups + r.gaps.size();
+  std::vector<uint32_t> piece = p.group;
+  for (size_t g = 0; g < r.gaps.size(); ++g)
+    for (NodeId w : r.gaps[g].writes) piece[w] = static_cast<uint32_t>(p.groups + g);
+  std::vector<std::vector<bool>> edges(n, std::vector<bool>(n));
+  const auto add = [&](uint32_t from, uint32_t to) {
+    if (from != Partition::kNone && to != Partition::kNone && from != to) edges[from][to] = true;
+  };
+  for (NodeId id = 0; id < r.graph.size(); ++id)
+    for (NodeId a : r.graph.node(id).args) add(piece[a], piece[id]);
+  for (size_t g = 0; g < r.gaps.size(); ++g)
+    for (NodeId read : r.gaps[g].reads) add(piece[read], static_cast<uint32_t>(p.groups + g));
+  return edges;
+}
+
+TEST(Partition, IsConvexAndMaximalOnRandomGraphs) {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    const Random r = random_graph(seed);
+    const Partition p = partition(r.graph, r.gaps, std::vector<bool>(r.graph.inputs().size()));
+    const std::vector<std::vector<bool>> edges = steps_between(r, p);
+    const size_t n = edges.size();
+    ASSERT_EQ(p.order.size(), n) << seed;
+    std::vector<size_t> place(n, n);
+    for (size_t k = 0; k < n; ++k) place[p.order[k]] = k;
+    for (size_t a = 0; a < n; ++a)
+      for (size_t c = 0; c < n; ++c)
+        EXPECT_TRUE(!edges[a][c] || place[a] < place[c]) << seed;  // an order of the pieces: no cycle, so all are convex
+    std::vector<std::vector<bool>> reach = edges;
+    for (size_t k = 0; k < n; ++k)
+      for (size_t a = 0; a < n; ++a)
+        for (size_t c = 0; c < n; ++c)
+          if (reach[a][k] && reach[k][c]) reach[a][c] = true;
+    for (size_t a = 0; a < p.groups; ++a)
+      for (size_t c = 0; c < p.groups; ++c) {
+        if (!edges[a][c]) continue;
+        bool other = false;
+        for (size_t k = 0; k < n; ++k) other |= k != c && edges[a][k] && reach[k][c];
+        EXPECT_TRUE(other) << "seed " << seed << ": groups " << a << " and " << c << " could be one";
+      }
+  }
+}
+
+// Twenty thousand nodes on one chain with a gap behind each: levels are as deep, walks are not.
+TEST(Partition, DeepModels) {
+  Model m{.opset = 13};
+  m.inputs = {value("x", kFloat, {2, 2})};
+  m.outputs = {value("y", kFloat, {})};
+  m.initializers = {floats("w", {2, 2}, numbers(4))};
+  std::string last = "x";
+  for (int k = 0; k < 10'000; ++k) {
+    const std::string n = std::to_string(k);
+    m.nodes.push_back(node("MatMul", {last, "w"}, {"m" + n}));
+    m.nodes.push_back(node("Sigmoid", {"m" + n}, {"s" + n}));
+    last = "s" + n;
+  }
+  m.nodes.push_back(node("Identity", {last}, {"y"}));
+  const WholeModel model = read(m);
+  EXPECT_EQ(model.regions.size(), 10'000u);
+  EXPECT_EQ(model.steps.size(), 20'000u);
+}
+
+}  // namespace
+}  // namespace fusec

@@ -1,0 +1,56 @@
+#include "tools/fusec/model.h"
+
+#include <algorithm>
+#include <set>
+
+#include "lib/support/text.h"
+#include "tools/fusec/execute.h"
+
+namespace fusec::cli {
+
+namespace {
+
+/// Dims that --dim can name: those of the inputs, by the importer's rule.
+std::set<std::string> open_dims(const onnx::ModelMessage& message) {
+  std::set<std::string> out;
+  for (const onnx::ValueInfo& input : message.inputs)
+    for (size_t a = 0; a < input.dims.size(); ++a) {
+      const onnx::DimMessage& d = input.dims[a];
+      if (d.value && *d.value != -1) continue;
+      out.insert(d.name.empty() || d.name == "?" ? std::string(input.name) + "." + std::to_string(a) : std::string(d.name));
+    }
+  return out;
+}
+
+}  // namespace
+
+Result<std::optional<WholeModel>> whole_model(const std::string& path, const std::vector<std::string>& dims, const Tensors& given) {
+  if (!path.ends_with(".onnx")) return std::optional<WholeModel>();
+  ImportOptions options;
+  Result<Sizes> sizes = parse_dims(dims);
+  if (!sizes) return sizes.error();
+  options.sizes = *sizes;
+  for (const auto& [name, tensor] : given) options.values[name] = std::make_shared<const Tensor>(tensor);
+  Result<WholeModel> model = read_model_file(path, options);
+  if (!model) return model.error();
+  if (model->boundaries.empty()) return std::optional<WholeModel>();
+  const std::set<std::string> open = open_dims(model->file->message);
+  for (const auto& [name, size] : *sizes)
+    if (!open.contains(name)) {
+      const std::vector<std::string> names(open.begin(), open.end());
+      return input_error("the model has no dim " + name + (names.empty() ? "" : ", only " + join(", ", names.data(), names.data() + names.size())));
+    }
+  return std::optional(std::move(*model));
+}
+
+std::string tensor_text(const WholeModel& model, std::optional<size_t> tensor) {
+  if (!tensor) return "none";
+  const ModelTensor& t = model.tensors[*tensor];
+  return "%" + t.name + " " + (t.type ? text(*t.type) : "of unknown shape");
+}
+
+std::string operator_text(const ModelBoundary& boundary) {
+  return boundary.op + (boundary.domain.empty() ? "" : " of " + quoted(boundary.domain));
+}
+
+}  // namespace fusec::cli

@@ -1,0 +1,25 @@
+#pragma once
+// Whole ONNX models on the command line: networks of which fusec computes a part.
+
+#include <optional>
+
+#include "lib/import/model.h"
+#include "tools/fusec/kernels.h"
+#include "tools/fusec/tensor_file.h"
+
+namespace fusec::cli {
+
+/// Is it an ONNX file with operators that the importer does not take? nullopt: no, all of it is one graph.
+/// `dims` are "N=8"; `given` are inputs whose values may shape the model.
+/// Errors   input: a dim that no input has; a file that is at fault.
+Result<std::optional<WholeModel>> whole_model(const std::string& path, const std::vector<std::string>& dims, const Tensors& given = {});
+
+/// What explain says of a whole model. `device`: "" = the options' target, else one that is here, measured now.
+Result<std::string> explain_model(const WholeModel& model, const KernelOptions& options, const std::string& device, bool json);
+
+/// "%x f32[1,3,224,224]".
+std::string tensor_text(const WholeModel& model, std::optional<size_t> tensor);
+/// "MatMul", or "Attention of \"com.microsoft\"".
+std::string operator_text(const ModelBoundary& boundary);
+
+}  // namespace fusec::cli
