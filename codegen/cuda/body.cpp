@@ -184,23 +184,30 @@ void Body::store(Val store) {
   const Val x = inst.args[0];
   const DType from = w_.inst(x).type;
   const bool wide = w_.view.wide(store);
-  const std::string id = dec(store), array = "o" + id;
-  std::string words = "w" + id;
+  const std::string id = dec(store);
+  std::string words = "w" + id, array = "o" + id;
   const std::string count = wide ? dec(w_.V) : "1";
   const bool ready = pairs_.count(x) && type == from;
-  if (!ready) line(c_type(compute_type(type)) + " " + array + "[" + count + "];");
   // To the storage type in one rounding: packing rounds an f32; wider types are made f32 (or the integer) on the way.
   auto converted = [&](const std::string& text) {
     if (is_narrow(type)) return compute_type(from) == DType::f32 || w_.packed_only[x] ? text : narrowable(from, text);
     return cast(from, type, text);
   };
+  const std::string declared = c_type(compute_type(type)) + " " + array + "[" + count + "];";
   if (ready) {
     words = pairs_[x];
   } else if (wide) {
-    open_loop();
-    line(array + "[e] = " + converted(at(x)) + ";");
-    close_loop();
+    const std::string value = converted(at(x));
+    if (const std::optional<std::string> there = whole_array(value)) {
+      array = *there;
+    } else {
+      line(declared);
+      open_loop();
+      line(array + "[e] = " + value + ";");
+      close_loop();
+    }
   } else {
+    line(declared);
     line(array + "[0] = " + converted(at(x, "0")) + ";");
   }
   if (!ready) {
@@ -264,13 +271,13 @@ std::string Body::compute(Val v) {
   std::vector<std::string> args;
   if (w_.contracted[inst.args[0]]) {
     const Inst& product = w_.inst(inst.args[0]);
-    return cell(Op::fma, {at(product.args[0]), at(product.args[1]), at(inst.args[1])});
+    return cell(Op::fma, compute_type(inst.type), {at(product.args[0]), at(product.args[1]), at(inst.args[1])});
   }
   for (Val v : inst.args) args.push_back(at(v));
   const DType from = w_.inst(inst.args[0]).type;
   std::string out;
   if (w_.by_reciprocal(v)) {
-    out = cell(Op::mul, {args[0], "row.q" + dec(inst.args[1]) + (w_.view.wide(inst.args[1]) ? "[e]" : "")});
+    out = cell(Op::mul, compute_type(inst.type), {args[0], "row.q" + dec(inst.args[1]) + (w_.view.wide(inst.args[1]) ? "[e]" : "")});
     return w_.rounds(v) ? round(inst.type, out) : out;
   }
   if (w_.divides_by_one(v)) {
@@ -304,7 +311,7 @@ std::string Body::compute(Val v) {
   } else if (inst.op == Op::clamp && compute_type(inst.type) == DType::f32 && w_.is_bound(inst.args[1]) && w_.is_bound(inst.args[2])) {
     out = "least(greatest(" + args[0] + ", " + args[1] + "), " + args[2] + ")";
   } else {
-    out = cell(inst.op, args);
+    out = cell(inst.op, compute_type(inst.type), args);
   }
   return w_.rounds(v) ? round(inst.type, out) : out;
 }
@@ -429,7 +436,7 @@ void Body::value(Val v) {
         define(v, compute(v));
         // One branch a vector: the plain divisions where an operand is out of the range of the short way.
         close_loop();
-        const std::string plain = "fusec_div(" + at(inst.args[0]) + ", g" + dec(v) + ".d)";
+        const std::string plain = at(inst.args[0]) + " / g" + dec(v) + ".d";
         line("if (b" + dec(v) + ") {");
         indent_ += 2;
         open_loop();

@@ -149,7 +149,7 @@ std::string Emitter::row_stage(size_t stage, std::string*) {
     if (view_.wide(v)) out.open_loop();
     else out.close_loop();
     out.line("row.v" + at + " = " + value + ";");
-    if (w_.reciprocals.count(v)) out.line("row.q" + at + " = " + cell(Op::reciprocal, {"row.v" + at}) + ";");
+    if (w_.reciprocals.count(v)) out.line("row.q" + at + " = " + cell(Op::reciprocal, compute_type(k_.values[v].type), {"row.v" + at}) + ";");
     out.have(v, "row.v" + n(v));
   };
   for (Val v : now)

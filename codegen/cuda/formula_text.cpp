@@ -56,7 +56,7 @@ std::string formula_text(Op op, DType result) {
         if (!value.empty()) break;
         value = s.op == Op::cast      ? cast(from, s.type, args[0])
                 : s.op == Op::bitcast ? bitcast(from, s.type, args[0])
-                                      : cell(s.op, args);
+                                      : cell(s.op, s.type, args);
         break;
       }
     }

@@ -74,8 +74,14 @@ template <Fetch F> D u32 load4(const char* p, u64 policy) {
 }
 
 // B contiguous bytes in pieces of P. The widest piece that a call's pointers and strides allow, down to one element.
+// (The usual sizes without a loop, here and below: what the optimizer need not unroll costs it less.)
 template <int P, Fetch F, int B> D void fetch(Words<B>& r, const void* from, u64 policy) {
   const char* p = (const char*)from;
+  if constexpr (P == 16 && B == 16) {
+    const uint4 q = load16<F>(p, policy);
+    r.w[0] = q.x; r.w[1] = q.y; r.w[2] = q.z; r.w[3] = q.w;
+    return;
+  }
   if constexpr (P < 4) {
 #pragma unroll
     for (int k = 0; k < (B + 3) / 4; ++k) r.w[k] = 0;
@@ -99,6 +105,10 @@ template <int P, Fetch F, int B> D void fetch(Words<B>& r, const void* from, u64
 }
 template <int P, int B> D void put(void* to, const Words<B>& r) {
   char* p = (char*)to;
+  if constexpr (P == 16 && B == 16) {
+    *(uint4*)p = make_uint4(r.w[0], r.w[1], r.w[2], r.w[3]);
+    return;
+  }
 #pragma unroll
   for (int k = 0; k < B / P; ++k) {
     if constexpr (P == 16) *(uint4*)(p + k * P) = make_uint4(r.w[k * 4], r.w[k * 4 + 1], r.w[k * 4 + 2], r.w[k * 4 + 3]);
@@ -133,6 +143,10 @@ template <int B> D void hide_words(Words<B>& r, u32 zero) {
 
 // Words to V values and back, for types that are computed as they are stored.
 template <class T, int V, int B> D void unpack_raw(const Words<B>& r, T (&x)[V]) {
+  if constexpr (sizeof(T) == 4 && V == 4) {
+    x[0] = bits<T>(r.w[0]); x[1] = bits<T>(r.w[1]); x[2] = bits<T>(r.w[2]); x[3] = bits<T>(r.w[3]);
+    return;
+  }
 #pragma unroll
   for (int e = 0; e < V; ++e) {
     if constexpr (sizeof(T) == 8) x[e] = bits<T>((u64)r.w[2 * e] | (u64)r.w[2 * e + 1] << 32);
@@ -142,6 +156,10 @@ template <class T, int V, int B> D void unpack_raw(const Words<B>& r, T (&x)[V])
   }
 }
 template <class T, int V, int B> D void pack_raw(Words<B>& r, const T (&x)[V]) {
+  if constexpr (sizeof(T) == 4 && V == 4) {
+    r.w[0] = bits<u32>(x[0]); r.w[1] = bits<u32>(x[1]); r.w[2] = bits<u32>(x[2]); r.w[3] = bits<u32>(x[3]);
+    return;
+  }
   if constexpr (sizeof(T) < 4) clear(r);
 #pragma unroll
   for (int e = 0; e < V; ++e) {

@@ -5,6 +5,12 @@
   template <class T, int N> D T tree_##name(const T (&x)[N]) {       \
     if constexpr (N == 1) {                                          \
       return x[0];                                                   \
+    } else if constexpr (N == 2) {                                   \
+      return op(x[0], x[1]);                                         \
+    } else if constexpr (N == 4) {                                   \
+      return op(op(x[0], x[1]), op(x[2], x[3]));                     \
+    } else if constexpr (N == 8) {                                   \
+      return op(op(op(x[0], x[1]), op(x[2], x[3])), op(op(x[4], x[5]), op(x[6], x[7]))); \
     } else {                                                         \
       T y[N / 2];                                                    \
       _Pragma("unroll") for (int e = 0; e < N / 2; ++e) y[e] = op(x[2 * e], x[2 * e + 1]); \

@@ -176,7 +176,8 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
     const DType type = compute_type(r.accumulate), from = kernel.values[r.inputs[0]].type;
     const std::string t = c_type(type), id = n(j), q = "acc.q" + id + x, i = "acc.i" + id + x;
     const std::string m = "acc.m" + id + x, s = "acc.s" + id + x, c = "acc.n" + id + x;
-    const std::string f = "f" + id, V = n(w.V);
+    const std::string V = n(w.V);
+    std::string f = "f" + id;
     if (r.fold == Fold::op && is_arg(r.op)) {
       body.open_loop();
       const std::string value = body.at(r.inputs[0]), index = body.at(r.inputs[1]);
@@ -210,11 +211,16 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
       body.close_loop();
       continue;
     }
-    // The lane's vector, with the identity from `n` on, goes through a pairwise tree.
-    body.line(t + " " + f + "[" + V + "];");
-    body.open_loop();
-    const std::string zero = identity_of(r);
-    body.line(f + "[e] = " + (tail ? valid + " ? " + value + " : " + zero : value) + ";");
+    // The lane's vector, with the identity from `n` on, goes through a pairwise tree; an array that is there goes as it is.
+    const std::optional<std::string> array = tail || r.fold != Fold::op ? std::nullopt : whole_array(value);
+    if (array) {
+      f = *array;
+    } else {
+      body.line(t + " " + f + "[" + V + "];");
+      body.open_loop();
+      const std::string zero = identity_of(r);
+      body.line(f + "[e] = " + (tail ? valid + " ? " + value + " : " + zero : value) + ";");
+    }
     body.close_loop();
     if (r.fold == Fold::op) {
       body.line(q + " = " + reducer(r.op).function + "(" + q + ", " + reducer(r.op).tree + "(" + f + "));");

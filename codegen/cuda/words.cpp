@@ -3,6 +3,7 @@
 
 #include "codegen/cuda/words.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 
@@ -18,6 +19,8 @@ const Cell kCells[] = {
 #include "fusec/ops.def"
 };
 #undef OP
+// What the cells of floats come to; every function less compiles faster.
+const Cell kOperators[] = {{Op::add, " + "}, {Op::sub, " - "}, {Op::mul, " * "}, {Op::div, " / "}};
 
 std::string hex(uint64_t n) {
   char buffer[20];
@@ -52,7 +55,10 @@ uint64_t float_bits(DType compute, double value) {
   return compute == DType::f64 ? std::bit_cast<uint64_t>(value) : std::bit_cast<uint32_t>(static_cast<float>(value));
 }
 
-std::string cell(Op op, const std::vector<std::string>& args) {
+std::string cell(Op op, DType compute, const std::vector<std::string>& args) {
+  if (compute == DType::f32 || compute == DType::f64)
+    for (const Cell& c : kOperators)
+      if (c.op == op) return args[0] + c.text + args[1];
   std::string out;
   for (const char* p = kCells[static_cast<size_t>(op)].text; *p; ++p) {
     if (*p == '{') {
@@ -99,6 +105,15 @@ std::string bitcast(DType from, DType to, const std::string& x) {
 std::string unpack(DType storage, const std::string& words, const std::string& x) {
   const std::string kind = storage == DType::boolean ? "boolean" : is_narrow(storage) ? std::string(name(storage)) : "raw";
   return "unpack_" + kind + "(" + words + ", " + x + ");";
+}
+
+std::optional<std::string> whole_array(const std::string& value) {
+  if (!value.ends_with("[e]")) return std::nullopt;
+  const std::string name = value.substr(0, value.size() - 3);
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  });
+  return plain ? std::optional(name) : std::nullopt;
 }
 
 std::string pack(DType storage, const std::string& words, const std::string& x) {

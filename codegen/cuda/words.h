@@ -1,6 +1,7 @@
 #pragma once
 // Small pieces of CUDA text: types, literals, cells, conversions. A value is written in its compute type.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +21,9 @@ std::string literal(DType compute, uint64_t bits);
 uint64_t float_bits(DType compute, double value);
 bool is_narrow(DType type);  // f16, bf16, f8: computed in f32
 
-/// The cell of an exact primitive with its arguments put in.
-std::string cell(Op op, const std::vector<std::string>& args);
+/// An exact primitive of values of a compute type: its cell with the arguments, names or literals, put in; plain arithmetic of floats as an
+/// operator, to be a whole statement or an argument.
+std::string cell(Op op, DType compute, const std::vector<std::string>& args);
 /// x of `from` as a value of `to`; both any dtype, x in compute_type(from), the result in compute_type(to).
 std::string cast(DType from, DType to, const std::string& x);
 /// x as an f32 that rounds to any narrow type as x itself would: wider types are rounded to odd.
@@ -32,6 +34,9 @@ std::string round(DType type, const std::string& x);
 /// Statements between words and values: words → array x, array x → words.
 std::string unpack(DType storage, const std::string& words, const std::string& x);
 std::string pack(DType storage, const std::string& words, const std::string& x);
+
+/// The name of the array whose element e this is: "row.v3" of "row.v3[e]"; nullopt for any other text.
+std::optional<std::string> whole_array(const std::string& value);
 
 /// Function of a formula for a result of a type, and its name; types that share a form share the name.
 std::string formula_name(Op op, DType result);
