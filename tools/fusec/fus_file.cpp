@@ -12,7 +12,7 @@
 namespace fusec::cli {
 namespace {
 
-constexpr std::string_view kRun = "; run:", kExpect = "; expect:", kError = "; expect-error:", kEval = "; eval:";
+constexpr std::string_view kRun = "; run:", kExpect = "; expect:", kError = "; expect-error:", kEval = "; eval:", kVariants = "; variants:";
 
 std::string_view trim(std::string_view s) {
   while (!s.empty() && (s.front() == ' ' || s.front() == '\t' || s.front() == '\r')) s.remove_prefix(1);
@@ -21,7 +21,7 @@ std::string_view trim(std::string_view s) {
 }
 
 bool is_directive(std::string_view line) {
-  for (std::string_view start : {kRun, kExpect, kError, kEval})
+  for (std::string_view start : {kRun, kExpect, kError, kEval, kVariants})
     if (line.starts_with(start)) return true;
   return false;
 }
@@ -96,12 +96,17 @@ Result<FusFile> parse_fus(std::string_view text, std::string name) {
   }
   const std::vector<std::string>& lines = file.lines;
   std::vector<std::string> run;
+  std::optional<std::string> variants;
   for (size_t i = 0; i < lines.size();) {
     const std::string_view line = lines[i];
     const int number = int(i) + 1;
     if (line.starts_with(kRun)) {
       run = words(line.substr(kRun.size()));
       if (!run.empty() && run.front() == "fusec") run.erase(run.begin());
+      ++i;
+    } else if (line.starts_with(kVariants)) {
+      variants = trim(line.substr(kVariants.size()));
+      if (*variants == "none") variants.reset();
       ++i;
     } else if (line.starts_with(kExpect) || line.starts_with(kError)) {
       if (file.cases.empty() || file.cases.back().expect != Case::nothing)
@@ -125,11 +130,16 @@ Result<FusFile> parse_fus(std::string_view text, std::string name) {
       c.expect_lines = int(i) + 1 - number;
     } else if (line.starts_with(kEval)) {
       std::string joined(trim(line.substr(kEval.size())));
-      auto open = [&] { return std::count(joined.begin(), joined.end(), '[') != std::count(joined.begin(), joined.end(), ']'); };
+      // It goes on in the next lines while a bracket is open, the results are missing, or a comma says that more follow.
+      auto open = [&] {
+        return std::count(joined.begin(), joined.end(), '[') != std::count(joined.begin(), joined.end(), ']') ||
+               joined.find('=') == joined.npos || joined.ends_with(',') || joined.ends_with('=');
+      };
       for (++i; i < lines.size() && open() && lines[i].starts_with(";") && !is_directive(lines[i]); ++i)
         joined += " " + std::string(trim(std::string_view(lines[i]).substr(1)));
       Result<Eval> eval = parse_eval(file, number, joined);
       if (!eval) return eval.error();
+      eval->variants = variants;
       file.evals.push_back(std::move(*eval));
     } else if (trim(line).empty() || line.starts_with(";")) {
       ++i;

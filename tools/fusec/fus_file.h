@@ -8,9 +8,12 @@
 //   ;   graph @f(%x: f32[3]) -> f32[3] {
 //   ; expect: unchanged                       the output is the graph, printed
 //   ; expect-error: file.fus:7:12: message    parsing (or the command) fails with exactly this
-//   ; eval: @f([1, -0.0, nan]) == [2, -0.0, nan]        bits, any NaN equals any; several results: == [1], [2]
+//   ; eval: @f([1, -0.0, nan]) == [2, -0.0, nan]        bits, any NaN equals any; several results: == [1], [2]; may go on in the next lines
+//   ; variants: N                             the evals below hold folded, strided, misaligned, and with N tiled to 67 and 4099 (variants.h);
+//                                             without a symbol nothing is tiled; "; variants: none" ends it
 //   ; eval: @f([1, 2, 3] * 2, 0.5) ~= 1e-5 [...]        |got - want| <= tolerance * max(1, |want|); a list may repeat: [0] * 64
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +39,7 @@ struct Eval {
   std::string arguments, results; // as written
   bool exact = true;
   double tolerance = 1e-5;
+  std::optional<std::string> variants;  // the symbol of "; variants:", "" when there is none
 };
 
 struct FusFile {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 
 #include "tools/fusec/command.h"
@@ -11,6 +12,7 @@
 #include "tools/fusec/fus_file.h"
 #include "tools/fusec/onnx_test.h"
 #include "tools/fusec/text_commands.h"
+#include "tools/fusec/variants.h"
 
 namespace fusec::cli {
 namespace {
@@ -77,7 +79,7 @@ void report(const FusFile& file, const Case& c, const Outcome& got) {
   show(got.expect == Case::error ? "got an error" : "got", got.text);
 }
 
-Status check_eval(const FusFile& file, const Graph& graph, const Eval& eval, const std::string& device) {
+Status check_eval(const Graph& graph, const Eval& eval, const std::string& device, std::map<std::string, Program>& programs) {
   std::vector<Type> inputs, outputs;
   for (const Port& port : graph.inputs()) inputs.push_back(graph.node(port.node).type);
   for (const Port& port : graph.outputs()) outputs.push_back(graph.node(port.node).type);
@@ -85,16 +87,26 @@ Status check_eval(const FusFile& file, const Graph& graph, const Eval& eval, con
   if (!arguments) return arguments.error().note("in the arguments of eval");
   Result<std::vector<Tensor>> wanted = parse_values(eval.results, outputs);
   if (!wanted) return wanted.error().note("in the results of eval");
+  if (eval.variants) {  // one program for all of a graph's lines: its later calls find what the earlier ones compiled
+    const std::string key = device + " " + print(graph);
+    auto known = programs.find(key);
+    if (known == programs.end()) {
+      Result<Program> program = compile(graph, {.device = device});
+      if (!program) return program.error();
+      known = programs.emplace(key, std::move(*program)).first;
+    }
+    return check_variants(known->second, *arguments, *eval.variants, {*wanted, eval.exact, eval.tolerance, difference});
+  }
   Result<std::vector<Tensor>> got = execute({.device = device}, graph, *arguments);
   if (!got) return got.error();
   for (size_t i = 0; i < got->size(); ++i)
     if (std::string d = difference((*got)[i], (*wanted)[i], eval.exact, eval.tolerance); !d.empty())
       return input_error("output " + graph.outputs()[i].name + " " + d);
-  (void)file;
   return Done{};
 }
 
 void run_evals(const FusFile& file, const std::vector<std::string>& devices, Tally& tally) {
+  std::map<std::string, Program> programs;
   for (const Eval& eval : file.evals) {
     // The graph as written, and, when its command prints a graph, that one too.
     std::vector<std::pair<std::string, Graph>> graphs;
@@ -114,7 +126,7 @@ void run_evals(const FusFile& file, const std::vector<std::string>& devices, Tal
     }
     for (const auto& [when, graph] : graphs)
       for (const std::string& device : devices) {
-        if (Status good = check_eval(file, graph, eval, device); good) ++tally.passed;
+        if (Status good = check_eval(graph, eval, device, programs); good) ++tally.passed;
         else {
           ++tally.failed;
           std::cout << "FAILED " << file.name << ":" << eval.line << ": eval on " << device << when << ": " << good.error().text() << "\n";
