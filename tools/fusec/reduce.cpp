@@ -1,19 +1,17 @@
 // fusec reduce: shrinks a failing .fus while a command keeps failing.
 //
-// Four moves, each tried on every place until none helps: drop an output; return an output's operand instead of it; put a node's operand
-// of the same type, or a new input, in the node's place; give every dim of one size a smaller one. A move stays when the command, run on the smaller graph, ends with the same
-// status as on the whole one.
+// The moves are lib/fuzz/shrink.h's. One stays when the command, run on the smaller graph, ends with the same status as on the whole one.
 
 #include <CLI/CLI.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <climits>
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <set>
 
+#include "lib/fuzz/shrink.h"
 #include "tools/fusec/command.h"
 
 namespace fusec::cli {
@@ -46,83 +44,6 @@ int status_of(const std::vector<std::string>& command, const std::string& file, 
   return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
-/// One smaller graph: what to leave out and what to put instead.
-struct Move {
-  size_t drop_output = ~size_t{0};
-  size_t output = ~size_t{0};  // becomes what its node reads as operand number `by`
-  NodeId node = ~NodeId{0};   // replaced by its operand number `by`, or, for -1, by a new input
-  int by = -1;
-  int64_t from = -1, to = -1; // dims of this extent get that one
-};
-
-Shape resized(Shape shape, const Move& move) {
-  for (Dim& dim : shape)
-    if (move.from >= 0 && dim.is(move.from)) dim = move.to;
-  return shape;
-}
-
-/// nullopt: the move leads to no graph.
-std::optional<Graph> apply(const Graph& graph, const Move& move) {
-  GraphBuilder b(graph.name());
-  std::vector<Value> values(graph.size());
-  const std::vector<uint32_t> uses = graph.use_counts();
-  for (const Port& port : graph.inputs())
-    if (uses[port.node]) values[port.node] = b.input(port.name, {graph.node(port.node).type.dtype, resized(graph.node(port.node).type.shape, move)});
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph.node(id);
-    if (node.op == Op::input) continue;
-    std::vector<Value> args;
-    for (NodeId arg : node.args) args.push_back(values[arg]);
-    if (id == move.node && move.by >= 0) {
-      values[id] = args[size_t(move.by)];
-    } else if (id == move.node) {
-      values[id] = b.input("r" + std::to_string(id), {node.type.dtype, resized(node.type.shape, move)});
-    } else if (node.op == Op::constant) {
-      values[id] = b.constant(*node.attrs->value);
-    } else {
-      Attrs attrs = *node.attrs;
-      attrs.shape = resized(attrs.shape, move);
-      for (std::vector<Dim>* dims : {&attrs.start, &attrs.stop}) *dims = resized(*dims, move);
-      values[id] = b.add(node.op, std::move(args), std::move(attrs));
-    }
-    if (b.error()) return {};
-    if (!graph.label(id).empty() && id != move.node) b.label(values[id], graph.label(id));
-  }
-  std::vector<Value> outputs;
-  std::vector<std::string> names;
-  for (size_t i = 0; i < graph.outputs().size(); ++i)
-    if (i != move.drop_output) {
-      const NodeId id = graph.outputs()[i].node;
-      outputs.push_back(values[i == move.output ? graph.node(id).args[size_t(move.by)] : id]);
-      names.push_back(graph.outputs()[i].name);
-    }
-  Result<Graph> done = std::move(b).finish(std::move(outputs), std::move(names));
-  if (!done || !verify(*done)) return {};
-  return std::move(*done);
-}
-
-/// Largest savings first: outputs, then nodes from the end, then dims.
-std::vector<Move> moves(const Graph& graph) {
-  std::vector<Move> out;
-  for (size_t i = 0; graph.outputs().size() > 1 && i < graph.outputs().size(); ++i) out.push_back({.drop_output = i});
-  for (size_t i = 0; i < graph.outputs().size(); ++i)
-    for (size_t k = 0; k < graph.node(graph.outputs()[i].node).args.size(); ++k) out.push_back({.output = i, .by = int(k)});
-  std::set<int64_t> extents;
-  for (NodeId id = NodeId(graph.size()); id-- > 0;) {
-    const Node& node = graph.node(id);
-    for (const Dim& dim : node.type.shape)
-      if (dim.is_constant() && dim.constant() > 1) extents.insert(dim.constant());
-    if (node.op == Op::input || is_leaf(node.op)) continue;
-    for (size_t k = 0; k < node.args.size(); ++k)
-      if (graph.node(node.args[k]).type == node.type) out.push_back({.node = id, .by = int(k)});
-    out.push_back({.node = id});
-  }
-  for (int64_t extent : extents)
-    for (int64_t to : {int64_t{1}, int64_t{2}, extent / 2, extent - 1})
-      if (to < extent) out.push_back({.from = extent, .to = to});
-  return out;
-}
-
 int run(const Options& o) {
   Result<Graph> loaded = load_graph(o.file, o.graph);
   if (!loaded) return fail(loaded.error());
@@ -138,20 +59,11 @@ int run(const Options& o) {
     result = fail(input_error(wanted == 0 ? "the command succeeds on the whole graph: there is nothing to reduce"
                                           : "the command cannot be run: " + o.command.front()));
   } else {
-    for (bool smaller = true; smaller;) {
-      smaller = false;
-      for (const Move& move : moves(best)) {
-        const std::optional<Graph> next = apply(best, move);
-        // Fewer nodes, or the same with smaller dims: so it ends.
-        if (!next || (next->size() >= best.size() && move.from < 0 && next->outputs().size() >= best.outputs().size())) continue;
-        ++tried;
-        if (status(*next) != wanted) continue;
-        best = *next;
-        smaller = true;
-        std::cerr << best.size() << (best.size() == 1 ? " node, " : " nodes, ") << tried << " runs\n";
-        break;
-      }
-    }
+    auto fails = [&](const fuzz::Failing& next) { return ++tried, status(next.graph) == wanted; };
+    auto progress = [&](const fuzz::Failing& next) {
+      std::cerr << next.graph.size() << (next.graph.size() == 1 ? " node, " : " nodes, ") << tried << " runs\n";
+    };
+    best = fuzz::shrink({best, {}}, fails, INT_MAX, progress).graph;
     std::string words;
     for (const std::string& word : o.command) words += " " + one_line(word);
     const Status written = write_output(o.output, "; ends with status " + std::to_string(wanted) + ":" + words + "\n" + print(best));
