@@ -13,6 +13,9 @@
 namespace fusec::fuzz {
 namespace {
 
+/// What graphs are like: see random_graph.h.
+enum class Style : uint8_t { mixed, deep, wide, rows };
+
 struct Draw {
   Random random;
   GraphOptions options;
@@ -20,6 +23,7 @@ struct Draw {
   Sizes sizes{};
   std::vector<Value> pool{};
   std::vector<Dim> palette{};
+  Style style = Style::mixed;
 
   double elements_of(const Shape& shape) const {
     double product = 1;
@@ -27,8 +31,19 @@ struct Draw {
     return product;
   }
 
+  void draw_style() {
+    static const std::vector<Style> kStyles = {Style::mixed, Style::mixed, Style::mixed, Style::mixed, Style::mixed, Style::mixed,
+                                               Style::deep, Style::wide, Style::rows, Style::rows};
+    style = random.pick(kStyles);
+    if (style == Style::deep) options.max_nodes *= 4, options.max_elements = std::min(options.max_elements, double(1 << 10));
+    if (style == Style::wide) options.max_inputs *= 3, options.max_nodes *= 2, options.max_elements = std::min(options.max_elements, double(1 << 11));
+  }
+
   void draw_palette() {
     static const std::vector<int64_t> kExtents = {1, 1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 32, 33, 64, 100, 129};
+    static const std::vector<int64_t> kLong = {255, 256, 257, 512, 768, 1000, 1023, 1024, 1025, 2047, 2048, 4096, 5000, 8192, 12289};
+    if (style == Style::rows)
+      for (int k = 0; k < 3; k++) palette.push_back(std::min(random.pick(kLong), int64_t(options.max_elements)));
     for (int k = 0; k < 4; k++) palette.push_back(random.pick(kExtents));
     if (random.chance(3)) {
       sizes["N"] = random.chance(12) ? 0 : random.pick(kExtents);
@@ -54,6 +69,23 @@ struct Draw {
     return shape;
   }
 
+  /// Graphs go on from what they made last, deep ones nearly always.
+  Value any_value() {
+    if (!random.chance(style == Style::deep ? 8 : 2)) return pool[pool.size() - 1 - random.below(std::min<size_t>(pool.size(), 3))];
+    return random.pick(pool);
+  }
+
+  /// Every second op of a graph that reduces rows is one that does.
+  Op any_op() {
+    static const std::vector<Op> kReducing = [] {
+      std::vector<Op> out;
+      for (int k = 0; k < kOps; k++)
+        if (is_reduce(Op(k)) || (is_composite(Op(k)) && info(Op(k)).rule != Rule::shape)) out.push_back(Op(k));
+      return out;
+    }();
+    return style == Style::rows && random.chance(3) ? random.pick(kReducing) : Op(random.below(kOps));
+  }
+
   /// Something of this dtype that broadcasts with `shape`: a pooled value, or a new scalar.
   Value partner(DType dtype, const Shape& shape) {
     for (int tries = 0; tries < 8; tries++) {
@@ -68,8 +100,22 @@ struct Draw {
     return b.constant(std::move(scalar));
   }
 
+  /// For concat: the other axes are equal.
+  Value neighbour(Value x, size_t axis) {
+    for (int tries = 0; tries < 8; tries++) {
+      const Value value = random.pick(pool);
+      const Type &mine = b.type(x), &other = b.type(value);
+      Shape shape = other.shape;
+      if (shape.size() != mine.shape.size() || axis >= shape.size()) continue;
+      shape[axis] = mine.shape[axis];
+      if (shape == mine.shape) return other.dtype == mine.dtype ? value : b.cast(value, mine.dtype);
+    }
+    return x;
+  }
+
   std::vector<int64_t> draw_axes(size_t rank) {
     std::vector<int64_t> axes;
+    if (style == Style::rows && rank && !random.chance(4)) return {int64_t(rank) - 1};
     for (size_t k = 0; k < rank; k++)
       if (random.chance(2)) axes.push_back(int64_t(k));
     if (axes.empty() && rank) axes.push_back(int64_t(random.below(rank)));
@@ -104,7 +150,7 @@ struct Draw {
     attrs.axis = rank ? int64_t(random.below(rank)) : 0;
     attrs.alpha = 0.25 + 0.5 * double(random.below(4));
     attrs.beta = 0.5;
-    attrs.eps = 1e-3;
+    attrs.eps = random.chance(4) ? 0 : 1e-3;
     attrs.ddof = int64_t(random.below(2));
     attrs.parts = 1 + int64_t(random.below(3));
     attrs.index = int64_t(random.below(uint64_t(attrs.parts)));
@@ -156,14 +202,39 @@ struct Draw {
     return x;
   }
 
+  void leaf(Op op) {
+    const Shape shape = draw_shape();
+    Attrs attrs;
+    if (op == Op::constant) {
+      std::vector<int64_t> extents;
+      for (const Dim& dim : shape) {
+        if (!dim.is_constant()) return;
+        extents.push_back(dim.constant());
+      }
+      pool.push_back(b.constant(random_tensor(draw_dtype(), std::move(extents), random.next(), 16)));
+      return;
+    }
+    if (shape.empty() || op == Op::input) return;
+    attrs.shape = op == Op::size ? Shape{random.pick(shape)} : shape;
+    attrs.axis = int64_t(random.below(shape.size()));
+    attrs.to = draw_dtype();
+    Attrs normalised = attrs;
+    if (infer(op, {}, normalised)) pool.push_back(b.add(op, {}, attrs));
+  }
+
   void step() {
-    const Op op = Op(random.below(kOps));
+    const Op op = any_op();
     const OpInfo& card = info(op);
-    if (card.form == Form::leaf || card.form == Form::reserved) return;
-    // One in two proposals is elementwise: that is what graphs are made of.
-    if (!is_elementwise(op) && random.chance(2)) return;
+    if (card.form == Form::reserved) return;
+    if (card.form == Form::leaf) {
+      if (random.chance(2)) leaf(op);
+      return;
+    }
+    // One in two proposals is elementwise: that is what graphs are made of, deep ones above all.
+    const bool rest = style == Style::rows && (is_reduce(op) || is_composite(op));
+    if (!is_elementwise(op) && !rest && random.chance(style == Style::deep ? 1 : 2) && !random.chance(style == Style::deep ? 6 : 0)) return;
     std::vector<Value> args;
-    const Value x = fitting(random.pick(pool), card.rule == Rule::select ? Domain::boolean : card.domain);
+    const Value x = fitting(any_value(), card.rule == Rule::select ? Domain::boolean : card.domain);
     args.push_back(x);
     const Type type = b.type(x);
     int arity = card.arity < 0 ? 1 + int(random.below(3)) : card.arity - int(random.below(uint64_t(card.optional_args) + 1));
@@ -182,6 +253,10 @@ struct Draw {
         attrs.axis = 1;
         wanted = {type.shape[1]};
       }
+      if (op == Op::concat) {
+        args.push_back(neighbour(x, size_t(attrs.axis)));
+        continue;
+      }
       const DType dtype = card.rule == Rule::select ? (k == 1 ? draw_dtype() : b.type(args[1]).dtype) : type.dtype;
       args.push_back(partner(dtype, wanted));
       if (auto both = broadcast(shape, b.type(args.back()).shape); both && is_elementwise(op)) shape = *both;
@@ -195,6 +270,7 @@ struct Draw {
   }
 
   Drawn graph() {
+    draw_style();
     draw_palette();
     const size_t inputs = 1 + random.below(options.max_inputs);
     Shape base = draw_shape();
@@ -206,8 +282,15 @@ struct Draw {
     }
     const size_t target = b.size() + 2 + random.below(options.max_nodes);
     for (int tries = 0; tries < 400 && b.size() < target; tries++) step();
+    // What nobody reads is an output, up to a number of them; and now and then a value that is read.
+    std::vector<char> read(b.size(), 0);
+    for (NodeId id = 0; id < b.size(); id++)
+      for (NodeId arg : b.node({id}).args) read[arg] = 1;
     std::vector<Value> outputs = {pool.back()};
-    for (uint64_t k = random.below(3); k > 0; k--) outputs.push_back(random.pick(pool));
+    const size_t most = 1 + random.below(style == Style::wide ? 16 : 4);
+    for (size_t k = pool.size() - 1; k-- > inputs && outputs.size() < most;)
+      if (!read[pool[k].id]) outputs.push_back(pool[k]);
+    if (random.chance(3)) outputs.push_back(random.pick(pool));
     Result<Graph> graph = std::move(b).finish(outputs);
     return {graph ? *graph : Graph{}, sizes};
   }
@@ -244,7 +327,7 @@ uint64_t Random::next() {
 
 Drawn random_graph(uint64_t seed, const GraphOptions& options) { return Draw{Random(seed), options}.graph(); }
 
-Tensor random_tensor(DType dtype, std::vector<int64_t> extents, uint64_t seed) {
+Tensor random_tensor(DType dtype, std::vector<int64_t> extents, uint64_t seed, unsigned special, Spread spread) {
   Random random(seed);
   int64_t count = 1;
   for (int64_t extent : extents) count *= extent;
@@ -256,14 +339,17 @@ Tensor random_tensor(DType dtype, std::vector<int64_t> extents, uint64_t seed) {
     if (dtype == DType::boolean) {
       *at = std::byte(random.below(2));
     } else if (!is_float(dtype)) {
-      const uint64_t bits = random.chance(8) ? random.next() : uint64_t(int64_t(random.below(20)) - (is_signed(dtype) ? 8 : 0));
+      const uint64_t bits = random.chance(special) ? random.next() : uint64_t(int64_t(random.below(20)) - (is_signed(dtype) ? 8 : 0));
       std::memcpy(at, &bits, bytes(dtype));
     } else {
       // A sum of uniforms: bell-shaped, within ±6.
       double value = 0;
       for (int n = 0; n < 4; n++) value += random.unit();
       value = (value - 2) * 3;
-      if (random.chance(8)) value = kSpecial[random.below(std::size(kSpecial))];
+      if (spread == Spread::far) value = 1e4 + value / 4;
+      if (spread == Spread::tiny) value *= 0x1p-130;
+      if (spread == Spread::wide) value = std::ldexp(value, int(random.below(120)) - 60);
+      if (random.chance(special)) value = kSpecial[random.below(std::size(kSpecial))];
       convert(DType::f64, reinterpret_cast<const std::byte*>(&value), dtype, at, 1);
     }
   }

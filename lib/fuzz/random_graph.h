@@ -15,7 +15,8 @@ class Random {
   uint64_t next();
   /// Uniform in [0, n), n > 0.
   uint64_t below(uint64_t n) { return next() % n; }
-  bool chance(unsigned one_in) { return below(one_in) == 0; }
+  /// One time in `one_in`; 0 is never.
+  bool chance(unsigned one_in) { return one_in != 0 && below(one_in) == 0; }
   double unit() { return double(next() >> 11) * 0x1p-53; }
   template <class T>
   const T& pick(const std::vector<T>& from) { return from[below(from.size())]; }
@@ -35,11 +36,16 @@ struct Drawn {
   Sizes sizes;  // a value for every symbol
 };
 
-/// A graph of all ops and dtypes, with views, broadcasts, symbolic and zero dims, several outputs; verified by construction.
+/// A graph of all ops and dtypes, with views, broadcasts, symbolic and zero dims, several outputs; verified by construction. Most are
+/// small and mixed; some are deep chains, some wide, some reduce long rows.
 Drawn random_graph(uint64_t seed, const GraphOptions& options = {});
-/// Elements of any dtype: mostly moderate numbers, one in eight a special one (NaN, infinities, zeros of both signs, denormals,
-/// extremes of the type).
-Tensor random_tensor(DType dtype, std::vector<int64_t> extents, uint64_t seed);
+
+/// Where the moderate numbers of a tensor lie: within 6 of 0; about 1e4 apart from it; tiny; of any magnitude.
+enum class Spread : uint8_t { usual, far, tiny, wide };
+/// Elements of any dtype: mostly moderate numbers, one in `special` a special one (NaN, infinities, zeros of both signs, denormals,
+/// extremes of the type); 0: none.
+Tensor random_tensor(DType dtype, std::vector<int64_t> extents, uint64_t seed, unsigned special = 8, Spread spread = Spread::usual);
+
 /// How closely two back ends must agree on each output: exact bits; within rounding of a reordered sum; or not comparable, since
 /// something discontinuous or unbounded follows such a sum.
 enum class Agreement : uint8_t { exact, close, none };

@@ -1,0 +1,73 @@
+// fusec fuzz from outside: what it draws does not depend on the number of processes; a planted fault ends as a small file that repeats it.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct FuzzCli : testing::Test {
+  FuzzCli() {
+    char name[] = "/tmp/fusec-fuzz-XXXXXX";
+    dir = ::mkdtemp(name);
+  }
+  ~FuzzCli() override { fs::remove_all(dir); }
+
+  int run(const std::string& arguments) {
+    const std::string command = "cd '" + dir.string() + "' && '" FUSEC_BINARY_DIR "/fusec' fuzz " + arguments + " >out 2>err </dev/null";
+    const int status = std::system(command.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  }
+  std::string read(const fs::path& path) {
+    std::stringstream text;
+    text << std::ifstream(dir / path, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  /// Without the rate.
+  std::string result() { return std::regex_replace(read("out"), std::regex(", [0-9.]+ a second"), ""); }
+
+  fs::path dir;
+};
+
+TEST_F(FuzzCli, WhatIsFoundDoesNotDependOnTheNumberOfProcesses) {
+  ASSERT_EQ(run("--count 300 --device reference --coverage --jobs 1"), 0) << read("err");
+  const std::string one = result();
+  EXPECT_NE(one.find(" of 15 dtypes, "), std::string::npos) << one;
+  EXPECT_NE(one.find("300 graphs on reference, 0 failed"), std::string::npos) << one;
+  ASSERT_EQ(run("--count 300 --device reference --coverage --jobs 5"), 0) << read("err");
+  EXPECT_EQ(result(), one);
+}
+
+TEST_F(FuzzCli, APlantedFaultIsShrunkToAFileThatRepeatsIt) {
+  ASSERT_EQ(run("--count 150 --device reference --plant sub=add --jobs 2 -o found"), 1) << read("err");
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(dir / "found")) {
+    const std::string text = read(entry.path());
+    const size_t end = text.find('\n');
+    ASSERT_TRUE(text.starts_with("; fusec fuzz ")) << text;
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 3 + 6) << "three comments, the graph's two lines, at most three nodes, return\n" << text;
+    EXPECT_EQ(run(text.substr(13, end - 13) + " -o again"), 1) << text;
+    const std::string unplanted = text.substr(13, text.find(" --plant") - 13);
+    EXPECT_EQ(run(unplanted), 0) << text;
+    ++files;
+  }
+  EXPECT_GE(files, 3);
+}
+
+TEST_F(FuzzCli, OptionsThatMakeNoSenseAreInputErrors) {
+  for (const char* bad : {"--plant sub", "--plant sub=neg", "--plant nothing=add", "--device zz", "missing.fus", "--jobs 0"}) EXPECT_EQ(run(bad), 2) << bad;
+  std::ofstream(dir / "n.fus") << "graph @g(%x: f32[N]) -> f32[N] {\n  %y = neg %x\n  return %y\n}\n";
+  EXPECT_EQ(run("n.fus"), 2);
+  EXPECT_NE(read("err").find("--dim N="), std::string::npos) << read("err");
+  EXPECT_EQ(run("n.fus --dim N=5 --count 20 --device reference"), 0) << read("err");
+}
+
+}  // namespace

@@ -1,0 +1,87 @@
+// What is drawn: every op on every type that it takes, layouts of every kind, the same for the same seed.
+
+#include "lib/fuzz/random_graph.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "lib/fuzz/random_input.h"
+
+namespace fusec {
+namespace {
+
+TEST(RandomGraph, EveryOpAndTypeIsDrawn) {
+  std::set<Op> ops;
+  std::set<DType> types;
+  std::set<std::pair<Op, DType>> pairs;
+  size_t deepest = 0, most_outputs = 0, symbolic = 0, empty = 0;
+  for (uint64_t seed = 0; seed < 6000; ++seed) {
+    const fuzz::Drawn drawn = fuzz::random_graph(seed);
+    ASSERT_TRUE(verify(drawn.graph)) << "seed " << seed;
+    ASSERT_GT(drawn.graph.size(), 0u) << "seed " << seed;
+    for (const Node& node : drawn.graph.nodes()) {
+      const DType type = node.args.empty() ? node.type.dtype : drawn.graph.node(node.args[0]).type.dtype;
+      ops.insert(node.op), types.insert(type), pairs.insert({node.op, type});
+      for (const Dim& dim : node.type.shape) empty += dim.value(drawn.sizes) == 0;
+    }
+    deepest = std::max(deepest, drawn.graph.size());
+    most_outputs = std::max(most_outputs, drawn.graph.outputs().size());
+    symbolic += !drawn.graph.symbols().empty();
+  }
+  std::string missing;
+  for (int k = 0; k < kOps; ++k)
+    if (info(Op(k)).form != Form::reserved && !ops.contains(Op(k))) missing += " " + std::string(name(Op(k)));
+  EXPECT_EQ(missing, "");
+  EXPECT_EQ(types.size(), size_t(kDTypes));
+  EXPECT_GT(pairs.size(), 900u) << "of ops and the types of their first operands";
+  EXPECT_GT(deepest, 40u);
+  EXPECT_GT(most_outputs, 8u);
+  EXPECT_GT(symbolic, 500u);
+  EXPECT_GT(empty, 100u);
+}
+
+TEST(RandomGraph, TheSameForTheSameSeed) {
+  for (uint64_t seed = 0; seed < 200; ++seed) EXPECT_EQ(print(fuzz::random_graph(seed).graph), print(fuzz::random_graph(seed).graph));
+}
+
+TEST(RandomInput, LayoutsAreOfEveryKindAndWithinTheirBlock) {
+  int dense = 0, odd = 0, repeated = 0, backwards = 0, moved = 0, gaps = 0;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    const std::vector<int64_t> extents = {3, 4, 5};
+    const fuzz::Placed p = fuzz::random_input("x", DType::i16, extents, seed);
+    int64_t least = p.layout.offset, most = p.layout.offset;
+    for (size_t k = 0; k < 3; ++k) (p.layout.strides[k] < 0 ? least : most) += (extents[k] - 1) * p.layout.strides[k];
+    ASSERT_GE(least, 0);
+    ASSERT_LT(most, p.layout.elements);
+    ASSERT_EQ(p.block.size(), size_t(p.layout.elements) * 2);
+    dense += p.layout.strides == std::vector<int64_t>{20, 5, 1};
+    odd += p.layout.offset == 1;
+    moved += p.layout.strides[0] == 1 || p.layout.strides[1] == 1;
+    for (int64_t s : p.layout.strides) repeated += s == 0, backwards += s < 0;
+    gaps += p.layout.strides[1] > 5;
+  }
+  for (int count : {dense, odd, repeated, backwards, moved, gaps}) EXPECT_GT(count, 40);
+}
+
+TEST(RandomInput, WhatAnOutputLeavesAloneIsSeen) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    fuzz::Placed p = fuzz::output_block("y", DType::f32, {3, 5}, seed);
+    std::vector<std::byte> memory = p.block;
+    const size_t at = size_t(p.layout.offset + 2 * p.layout.strides[0] + 4 * p.layout.strides[1]) * 4;
+    memory[at] = std::byte{1};
+    EXPECT_TRUE(read_output(memory, p));
+    EXPECT_EQ(p.tensor.data[14 * 4], std::byte{1});
+    if (p.layout.elements == 15) continue;
+    for (size_t k = 0; k < memory.size(); ++k) {
+      std::vector<std::byte> spoilt = memory;
+      spoilt[k] ^= std::byte{8};
+      fuzz::Placed again = p;
+      const bool seen = !read_output(spoilt, again);
+      EXPECT_EQ(seen, again.tensor.data == p.tensor.data) << "a byte is an element's or a neighbour's";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fusec

@@ -1,0 +1,91 @@
+#include "tools/fusec/workers.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <map>
+#include <thread>
+
+namespace fusec::cli {
+namespace {
+
+struct Shared {
+  std::atomic<int64_t> next, done, failed;
+};
+
+pid_t forked(const std::function<int()>& what) {
+  std::cout.flush();
+  std::cerr.flush();
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  const int status = what();
+  std::cout.flush();
+  ::_exit(status);
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+void* shared_memory(size_t bytes) {
+  void* p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? nullptr : p;
+}
+
+int in_child(const std::function<int()>& what, unsigned hang) {
+  const pid_t child = forked([&] { return ::alarm(hang), what(); });
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+}
+
+Work run_items(const WorkerOptions& options, const std::function<bool(int64_t)>& item, const std::function<void(int64_t, int)>& died,
+               const std::function<void(const Work&)>& tell) {
+  auto* shared = static_cast<Shared*>(shared_memory(sizeof(Shared)));
+  auto* current = static_cast<std::atomic<int64_t>*>(shared_memory(sizeof(std::atomic<int64_t>) * size_t(options.jobs)));
+  if (!shared || !current) return {};
+  const double end = options.seconds > 0 ? now() + options.seconds : INFINITY;
+  auto may_go_on = [&] { return now() < end && (options.most_failures == 0 || shared->failed < options.most_failures); };
+  auto work = [&](int slot) {
+    return [&, slot] {
+      while (may_go_on()) {
+        const int64_t k = shared->next++;
+        if (k >= options.count) break;
+        current[slot] = k;
+        ::alarm(options.hang);
+        if (!item(k)) ++shared->failed;
+        ++shared->done;
+      }
+      return 0;
+    };
+  };
+  std::map<pid_t, int> slots;
+  for (int slot = 0; slot < options.jobs; ++slot) slots[forked(work(slot))] = slot;
+  for (double told = now(); !slots.empty();) {
+    int status = 0;
+    const pid_t child = ::waitpid(-1, &status, WNOHANG);
+    if (child > 0) {
+      const int slot = slots[child];
+      slots.erase(child);
+      if (!WIFSIGNALED(status) && WEXITSTATUS(status) == 0) continue;
+      ++shared->failed;
+      ++shared->done;
+      died(current[slot], WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+      if (may_go_on()) slots[forked(work(slot))] = slot;
+      continue;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (now() - told > 1) tell({shared->done, shared->failed}), told = now();
+  }
+  const Work out{shared->done, shared->failed};
+  ::munmap(shared, sizeof(Shared));
+  ::munmap(current, sizeof(std::atomic<int64_t>) * size_t(options.jobs));
+  return out;
+}
+
+}  // namespace fusec::cli
