@@ -114,7 +114,7 @@ class GraphBuilder {
  public:
   explicit GraphBuilder(std::string name);
 
-  /// A new operand. Its name must be new; any bytes are allowed, names are data only.
+  /// A new operand. Its name must be new; any bytes are allowed, at most 64 KB of them: names are data only.
   Value input(std::string name, Type type);
   Value constant(Tensor value);
   /// A rank-0 constant: `number` rounded once to `dtype` (integers: exact, else an error).

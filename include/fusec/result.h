@@ -40,7 +40,7 @@ struct Error {
     return copy;
   }
 
-  /// "file:7:12: message", the source line with a caret, then the notes, one a line.
+  /// "file:7:12: message", the source line with a caret, then the notes, one a line; each cut where it is longer than a screen.
   std::string text() const;
 };
 

@@ -18,14 +18,14 @@
 #include "lib/import/onnx_model.h"
 #include "lib/import/onnx_ops.h"
 #include "lib/import/onnx_tensor.h"
+#include "lib/support/limits.h"
+#include "lib/support/text.h"
 
 namespace fusec {
 namespace onnx {
 namespace {
 
 constexpr int64_t kFoldElements = 4096;  // what is worth evaluating here: shapes, axes, small tables
-constexpr size_t kFoldBytes = size_t{64} << 20;  // of all of them together: a few bytes of file can ask for 32 KB each
-constexpr size_t kMostNodes = 1'000'000;          // of the graph: an operator can be hundreds of ops
 constexpr int kMostWalks = 64;
 
 std::string count_of(size_t n, std::string_view what) {
@@ -156,6 +156,7 @@ Result<Type> Importer::type_of(const ValueInfo& info) const {
       continue;
     }
     const std::string symbol = d.name.empty() || d.name == "?" ? std::string(info.name) + "." + std::to_string(a) : std::string(d.name);
+    if (symbol.size() > size_t{kMaxName}) return input_error(named + ": " + too_long(symbol));
     const auto fixed = options_.sizes.find(symbol);
     type.shape.push_back(fixed == options_.sizes.end() ? Dim::symbol(symbol) : Dim(fixed->second));
   }
@@ -264,7 +265,7 @@ bool Importer::evaluate_node(const NodeMessage& node, const OpRow& row, const st
     if (inputs[i]) copies[i].known = inputs[i]->known, elements_in += inputs[i]->known->elements();
     operands.push_back(inputs[i] ? &copies[i] : nullptr);
   }
-  if (elements_in > kFoldElements || folded_ > kFoldBytes) return false;
+  if (elements_in > kFoldElements || folded_ > size_t{kMaxModelFolds}) return false;
 
   GraphBuilder b("");
   Call call(b, node, row, static_cast<int>(opset_), folder_, std::move(operands));
@@ -366,7 +367,7 @@ Status Importer::add_node(size_t index) {
       return call.needed() ? explain_need(node.inputs[*call.needed()], error) : error;
     }
     outputs = std::move(call.outputs);
-    if (b_->size() > kMostNodes) return input_error("a graph of more than " + std::to_string(kMostNodes) + " nodes");
+    if (b_->size() > size_t{kMaxNodes}) return input_error("a graph of more than " + std::to_string(size_t{kMaxNodes}) + " nodes");
   }
   for (size_t k = 0; k < outputs.size(); ++k) {
     const std::string_view name = node.outputs[k];

@@ -6,13 +6,12 @@
 #include "lib/import/onnx_model.h"
 
 #include "lib/import/protobuf.h"
+#include "lib/support/limits.h"
 #include "lib/support/text.h"
 
 namespace fusec::onnx {
 namespace {
 
-// Nodes, attributes, names, dims together. An empty message costs two bytes in the file and about a hundred in memory.
-constexpr size_t kMaxItems = 2'000'000;
 
 struct TooMany {};
 
@@ -20,7 +19,8 @@ struct Reader {
   size_t items = 0;
 
   void count() {
-    if (++items > kMaxItems) throw TooMany{};
+    // An empty message costs two bytes in the file and about a hundred in memory.
+    if (++items > size_t{kMaxModelItems}) throw TooMany{};
   }
 
   TensorMessage tensor(std::string_view message) {
@@ -201,7 +201,7 @@ Result<ModelMessage> read_model(std::string_view bytes) {
     if (!model.has_graph) return input_error("no graph in it: not an ONNX model, or a truncated one");
     return model;
   } catch (const TooMany&) {
-    return input_error("more than " + std::to_string(kMaxItems) + " nodes, names and attributes");
+    return input_error("more than " + std::to_string(kMaxModelItems) + " nodes, names and attributes");
   } catch (const protozero::exception& e) {
     return input_error(std::string("damaged or truncated ONNX file: ") + e.what());
   }

@@ -18,6 +18,7 @@
 #include "lib/import/onnx_external.h"
 #include "lib/import/onnx_model.h"
 #include "lib/import/protobuf.h"
+#include "lib/support/limits.h"
 
 namespace fusec::onnx {
 namespace {
@@ -236,7 +237,7 @@ Result<std::string> read_file(const std::string& path) {
   std::optional<Error> error;
   if (fd < 0 || fstat(fd, &status) != 0) error = input_error(path + ": " + std::strerror(errno));
   else if (!S_ISREG(status.st_mode)) error = input_error(path + ": not a regular file");
-  else if (status.st_size > int64_t{1} << 31) error = input_error(path + ": larger than 2 GiB");
+  else if (status.st_size > kMaxModelBytes) error = input_error(path + ": larger than 2 GiB");
   else {
     out.resize(static_cast<size_t>(status.st_size));
     for (size_t done = 0; done < out.size() && !error;) {

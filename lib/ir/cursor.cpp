@@ -101,9 +101,9 @@ Result<std::string> Cursor::name(std::string_view what) {
       return error("expected " + std::string(what) + ", not " + found());
     }
     if (!is_plain_name(name) && name.find_first_not_of("0123456789") != std::string::npos)
-      return error_at(begin, "the name " + quoted(name) + " needs quotes: it begins with a digit");
+      return error_at(begin, "the name " + quoted(name.substr(0, 80)) + " needs quotes: it begins with a digit");
   }
-  if (name.size() > kMaxName) return error_at(begin, "a name of " + std::to_string(name.size()) + " bytes: at most 65536");
+  if (name.size() > size_t{kMaxName}) return error_at(begin, too_long(name));
   return name;
 }
 

@@ -6,11 +6,9 @@
 
 #include "fusec/result.h"
 #include "fusec/type.h"
+#include "lib/support/limits.h"
 
 namespace fusec {
-
-inline constexpr size_t kMaxName = 65536;     // bytes of one name
-inline constexpr size_t kMaxNodes = 1000000;  // nodes of one graph
 
 class Cursor {
  public:
@@ -38,6 +36,8 @@ class Cursor {
   Result<DType> dtype();
   /// f32[N,4]; rank and sizes checked.
   Result<Type> type();
+  /// Counts bytes that the text asks for without holding them; false beyond the limit.
+  bool unfold(size_t bytes) { return bytes <= size_t{kMaxSplatBytes} - unfolded_ && (unfolded_ += bytes, true); }
 
   Location locate(size_t position) const;
   Error error_at(size_t position, std::string message) const;
@@ -49,7 +49,7 @@ class Cursor {
   void skip();
 
   std::string_view text_, file_;
-  size_t at_ = 0;
+  size_t at_ = 0, unfolded_ = 0;
 };
 
 }  // namespace fusec

@@ -12,6 +12,7 @@
 
 #include "lib/ir/convert.h"
 #include "lib/support/hash.h"
+#include "lib/support/limits.h"
 #include "lib/support/text.h"
 
 namespace fusec {
@@ -138,7 +139,10 @@ uint64_t Graph::hash() const {
   return h.value();
 }
 
-GraphBuilder::GraphBuilder(std::string name) { graph_.name_ = std::move(name); }
+GraphBuilder::GraphBuilder(std::string name) {
+  if (name.size() > size_t{kMaxName}) fail(input_error(too_long(name)));
+  graph_.name_ = std::move(name);
+}
 
 void GraphBuilder::fail(Error error) {
   if (!error_) error_ = std::move(error);
@@ -163,6 +167,7 @@ Value GraphBuilder::intern(Node node) {
 }
 
 Value GraphBuilder::input(std::string name, Type type) {
+  if (name.size() > size_t{kMaxName}) fail(input_error(too_long(name)));
   if (error_) return {};
   if (!input_names_.insert(name).second) {
     fail(input_error("input " + quoted(name) + " is declared twice"));
@@ -226,6 +231,7 @@ Value GraphBuilder::cast(Value x, DType to) {
 }
 
 void GraphBuilder::label(Value value, std::string name) {
+  if (name.size() > size_t{kMaxName}) fail(input_error(too_long(name)));
   if (value.id < graph_.labels_.size() && graph_.labels_[value.id].empty()) graph_.labels_[value.id] = std::move(name);
 }
 
@@ -239,6 +245,7 @@ Result<Graph> GraphBuilder::finish(std::vector<Value> outputs, std::vector<std::
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].id >= size) return input_error("output " + std::to_string(i) + " is no value of this graph");
     if (names[i].empty()) names[i] = std::to_string(i);
+    if (names[i].size() > size_t{kMaxName}) return input_error(too_long(names[i]));
     if (!taken.insert(names[i]).second) return input_error("output " + quoted(names[i]) + " is named twice");
     live[outputs[i].id] = true;
   }

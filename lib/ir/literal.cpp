@@ -13,8 +13,6 @@ namespace {
 
 /// A list is printed up to this many elements, bytes beyond.
 constexpr int64_t kMaxListed = 1024;
-/// Bytes that a single element may fill: text bounds all other constants by its own length.
-constexpr int64_t kMaxSplatBytes = int64_t{1} << 28;
 
 uint64_t load_bits(DType type, const std::byte* element) {
   uint64_t bits = 0;
@@ -214,7 +212,8 @@ Result<Tensor> take_splat(Cursor& cursor, Tensor t, size_t size) {
   const size_t begin = cursor.here();
   std::byte element[8];
   if (auto done = parse_element(t.dtype, cursor.literal(), element); !done) return cursor.error_at(begin, done.error().message);
-  if (size > kMaxSplatBytes) return cursor.error_at(begin, "a constant of " + std::to_string(size) + " bytes: at most 2^28; use broadcast");
+  if (!cursor.unfold(size))  // text bounds all other constants by its own length
+    return cursor.error_at(begin, "a constant of " + std::to_string(size) + " bytes: at most 2^28 in a text; use broadcast");
   t.data.resize(size);
   for (size_t i = 0; i < size; i += bytes(t.dtype)) std::memcpy(t.data.data() + i, element, bytes(t.dtype));
   return t;

@@ -5,7 +5,7 @@
 //     return y=%y
 //   }
 //
-// Limits: 1,000,000 nodes a graph, names of 64 KB, rank 8. Errors carry line, column and the line's text.
+// Limits are those of lib/support/limits.h. Errors carry line, column and the line's text.
 
 #include <stdexcept>
 #include <unordered_map>
@@ -13,6 +13,7 @@
 #include "fusec/graph.h"
 #include "lib/ir/literal.h"
 #include "lib/ir/text_form.h"
+#include "lib/support/limits.h"
 #include "lib/support/text.h"
 
 namespace fusec {
@@ -76,7 +77,7 @@ Result<Value> Parser::use() {
   auto key = value_name();
   if (!key) return key.error();
   const auto found = values_.find(*key);
-  if (found == values_.end()) return cursor_.error_at(at, "%" + key->substr(1) + " is not defined before this");
+  if (found == values_.end()) return cursor_.error_at(at, "%" + brief(key->substr(1)) + " is not defined before this");
   return found->second;
 }
 
@@ -95,7 +96,7 @@ Status Parser::header() {
     if (auto colon = cursor_.expect(":", "between an input and its type"); !colon) return colon;
     auto type = cursor_.type();
     if (!type) return type.error();
-    if (builder_->size() >= kMaxNodes) return cursor_.error_at(at, "more than 1,000,000 nodes");
+    if (builder_->size() >= size_t{kMaxNodes}) return cursor_.error_at(at, "more than 1,000,000 nodes");
     const Value value = builder_->input(key->substr(1), std::move(*type));
     if (!value.valid()) return cursor_.error_at(at, builder_->error()->message);
     values_.emplace(std::move(*key), value);
@@ -283,7 +284,7 @@ Status Parser::statement() {
   const size_t begin = cursor_.here();
   auto key = value_name();
   if (!key) return key.error();
-  if (values_.contains(*key)) return cursor_.error_at(begin, "%" + key->substr(1) + " is defined twice");
+  if (values_.contains(*key)) return cursor_.error_at(begin, "%" + brief(key->substr(1)) + " is defined twice");
   std::optional<Type> given;
   const size_t type_at = cursor_.here() + 1;
   if (cursor_.take(":")) {
@@ -303,7 +304,7 @@ Status Parser::statement() {
   if (!args) return args.error();
   Attrs attrs;
   if (auto done = attributes(*op, *args, attrs); !done) return done;
-  if (builder_->size() >= kMaxNodes) return cursor_.error_at(begin, "more than 1,000,000 nodes");
+  if (builder_->size() >= size_t{kMaxNodes}) return cursor_.error_at(begin, "more than 1,000,000 nodes");
   const Value value = builder_->add(*op, std::move(*args), std::move(attrs));
   if (!value.valid()) return cursor_.error_at(at, builder_->error()->message);
   if (given && !(*given == builder_->type(value)))
@@ -333,13 +334,13 @@ Result<Graph> Parser::returns() {
       auto key = value_name();
       if (!key) return key.error();
       const auto found = values_.find(*key);
-      if (found == values_.end()) return cursor_.error_at(value_at, "%" + key->substr(1) + " is not defined before this");
+      if (found == values_.end()) return cursor_.error_at(value_at, "%" + brief(key->substr(1)) + " is not defined before this");
       const size_t i = outputs.size();
       if (!port) port = default_output_name(label_of(*key), i, taken);
       if (port->empty()) return cursor_.error_at(at, "an output's name is empty");
-      if (!taken.insert(*port).second) return cursor_.error_at(at, "output " + quoted(*port) + " is named twice");
+      if (!taken.insert(*port).second) return cursor_.error_at(at, "output " + quoted(port->substr(0, 80)) + " is named twice");
       if (i < results_.size() && !(builder_->type(found->second) == results_[i]))
-        return cursor_.error_at(value_at, "%" + key->substr(1) + " is " + text(builder_->type(found->second)) + ", but result " +
+        return cursor_.error_at(value_at, "%" + brief(key->substr(1)) + " is " + text(builder_->type(found->second)) + ", but result " +
                                               std::to_string(i) + " is declared as " + text(results_[i]));
       outputs.push_back(found->second);
       names.push_back(std::move(*port));
@@ -366,9 +367,12 @@ Result<Graph> Parser::graph() {
 Result<std::vector<Graph>> parse_all(std::string_view text, std::string_view file) {
   Cursor cursor(text, file);
   std::vector<Graph> graphs;
+  std::unordered_set<std::string> names;
   while (!cursor.done()) {
+    const size_t at = cursor.here();
     auto graph = Parser(cursor).graph();
     if (!graph) return graph.error();
+    if (!names.insert(graph->name()).second) return cursor.error_at(at, "graph @" + brief(graph->name()) + " is there already: a name is one graph's");
     graphs.push_back(std::move(*graph));
   }
   return graphs;

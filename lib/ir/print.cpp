@@ -135,7 +135,7 @@ std::vector<std::string> names(const Graph& g, const std::vector<bool>& in) {
     std::string name = g.label(id);
     if (!first.insert(name).second) {
       size_t& n = suffix[g.label(id)];
-      do name = g.label(id) + "." + std::to_string(++n);
+      do name = g.label(id).substr(0, kMaxName - 32) + "." + std::to_string(++n);
       while (!taken.insert(name).second);
     }
     result[id] = name_text(name);

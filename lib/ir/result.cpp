@@ -4,6 +4,17 @@
 
 namespace fusec {
 
+namespace {
+/// What a message may take of names, types and lists that others wrote.
+constexpr size_t kMaxMessage = 2000, kMaxNote = 4000;
+
+std::string cut(const std::string& text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  return text.substr(0, most) + "…";
+}
+}  // namespace
+
 std::string Error::text() const {
   std::string out;
   if (!at.file.empty()) out += at.file + ":";
@@ -13,7 +24,7 @@ std::string Error::text() const {
   } else if (!at.file.empty()) {
     out += " ";
   }
-  out += message;
+  out += cut(message, kMaxMessage);
   if (at.line > 0 && !at.text.empty()) {
     // Long lines are cut to a window around the column; tabs stay tabs, so that the caret stands below its character.
     constexpr size_t kWindow = 100;
@@ -29,7 +40,7 @@ std::string Error::text() const {
     }
     out += "^";
   }
-  for (const std::string& note : notes) out += "\n  " + note;
+  for (const std::string& note : notes) out += "\n  " + cut(note, kMaxNote);
   return out;
 }
 

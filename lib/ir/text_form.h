@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "fusec/graph.h"
+#include "lib/support/limits.h"
 
 namespace fusec {
 
@@ -18,7 +19,7 @@ inline bool types_literal(Op op, size_t i, size_t j) {
 /// The port name of an output that gives none: its value's name, or its position; where that is taken, t'3 for the fourth.
 inline std::string default_output_name(std::string_view label, size_t position, const std::set<std::string>& taken) {
   std::string name = label.empty() ? std::to_string(position) : std::string(label);
-  if (taken.contains(name)) name += "'" + std::to_string(position);
+  if (taken.contains(name)) name = name.substr(0, kMaxName - 32) + "'" + std::to_string(position);
   while (taken.contains(name)) name += '\'';
   return name;
 }

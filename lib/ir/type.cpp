@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "lib/support/hash.h"
+#include "lib/support/limits.h"
 #include "lib/support/text.h"
 
 namespace fusec {
@@ -40,9 +41,6 @@ constexpr DTypeRow kDTypeRows[kDTypes] = {
 };
 
 const DTypeRow& row(DType type) { return kDTypeRows[static_cast<size_t>(type)]; }
-
-/// Bounds of a Dim: products of sums grow fast, and no sensible shape comes near these.
-constexpr size_t kMaxTerms = 64, kMaxDegree = 16;
 
 int64_t checked_add(int64_t a, int64_t b) {
   int64_t r;
@@ -103,7 +101,7 @@ struct DimParts {
       if (t.symbols.empty()) result.constant_ = t.factor;
       return t.symbols.empty() || t.factor == 0;
     });
-    if (merged.size() > kMaxTerms) throw std::overflow_error("a dim has too many terms");
+    if (merged.size() > size_t{kMaxDimTerms}) throw std::overflow_error("a dim has too many terms");
     if (!merged.empty()) result.terms_ = std::make_shared<const std::vector<Term>>(std::move(merged));
     return result;
   }
@@ -113,7 +111,7 @@ namespace {
 
 Term product(const Term& a, const Term& b) {
   Term t{checked_mul(a.factor, b.factor), {}};
-  if (a.symbols.size() + b.symbols.size() > kMaxDegree) throw std::overflow_error("a dim has too high a degree");
+  if (a.symbols.size() + b.symbols.size() > size_t{kMaxDimDegree}) throw std::overflow_error("a dim has too high a degree");
   std::merge(a.symbols.begin(), a.symbols.end(), b.symbols.begin(), b.symbols.end(), std::back_inserter(t.symbols));
   return t;
 }
@@ -228,7 +226,7 @@ std::optional<Dim> exact_quotient(const Dim& a, const Dim& b) {
     for (size_t rounds = 0; !rest.is(0); ++rounds) {
       const DimParts parts(rest);
       const auto t = quotient(*std::min_element(parts.terms.begin(), parts.terms.end(), leads), lead);
-      if (!t || rounds > kMaxTerms) return std::nullopt;
+      if (!t || rounds > size_t{kMaxDimTerms}) return std::nullopt;
       DimParts one;
       one.terms.push_back(*t);
       const Dim step = std::move(one).dim();
@@ -269,12 +267,12 @@ std::optional<Dim> Dim::parse(std::string_view text) {
     std::string symbol;
     if (text[0] == '"') {
       auto name = take_quoted(text);
-      if (!name) return false;
+      if (!name || name->size() > size_t{kMaxName}) return false;
       symbol = std::move(*name);
     } else {
-      size_t n = 0;
-      while (n < text.size() && is_plain_symbol(text.substr(0, n + 1))) ++n;
-      if (n == 0) return false;
+      const auto in_name = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+      const size_t n = static_cast<size_t>(std::find_if_not(text.begin(), text.end(), in_name) - text.begin());
+      if (n > size_t{kMaxName} || !is_plain_symbol(text.substr(0, n))) return false;
       symbol = text.substr(0, n);
       text.remove_prefix(n);
     }

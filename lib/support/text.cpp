@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "lib/support/limits.h"
+
 namespace fusec {
 namespace {
 
@@ -114,6 +116,16 @@ std::optional<std::string> take_quoted(std::string_view& text) {
 
 std::string number_text(double value) { return float_text(value); }
 std::string number_text(float value) { return float_text(value); }
+
+std::string brief(std::string_view name) {
+  const std::string_view part = name.substr(0, 80);
+  return (is_plain_name(part) || part.find_first_not_of("0123456789") == part.npos ? std::string(part) : quoted(part)) +
+         (part.size() < name.size() ? "…" : "");
+}
+
+std::string too_long(std::string_view name) {
+  return "the name " + brief(name) + " has " + std::to_string(name.size()) + " bytes: at most " + std::to_string(kMaxName);
+}
 
 std::string join(const std::string& separator, const std::string* begin, const std::string* end) {
   std::string out;

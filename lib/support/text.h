@@ -22,6 +22,11 @@ std::optional<std::string> take_quoted(std::string_view& text);
 std::string number_text(double value);
 std::string number_text(float value);
 
+/// A name in a message: as it is, or quoted where it is not plain, and not more than 80 bytes of it.
+std::string brief(std::string_view name);
+/// What is wrong with a name of more than 64 KB.
+std::string too_long(std::string_view name);
+
 /// "1, 2, 3" and "1 and 2" for messages.
 std::string join(const std::string& separator, const std::string* begin, const std::string* end);
 

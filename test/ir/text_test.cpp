@@ -214,7 +214,7 @@ TEST(Text, ErrorsShowThePlace) {
       {"graph @g() -> f32[2] { %c = constant {value=f32[2] [1.0,2,3]}", "more elements than the 2 of f32[2]"},
       {"graph @g() -> f32[2] { %c = constant {value=f32[2] [[1.0],[2]]}", "the list is nested deeper than the rank"},
       {"graph @g() -> f32[2] { %c = constant {value=f32[N] 1.0}", "a constant's dims are numbers, not N"},
-      {"graph @g() -> f32[2] { %c = constant {value=f32[1000000000000] 1.0}", "a constant of 4000000000000 bytes: at most 2^28; use broadcast"},
+      {"graph @g() -> f32[2] { %c = constant {value=f32[1000000000000] 1.0}", "a constant of 4000000000000 bytes: at most 2^28 in a text; use broadcast"},
       {"graph @g() -> f32[2] { %c = constant {value=bool[2] 0x0002}", "a bool is 00 or 01"},
       {"graph @g() -> f32[2] { %c = constant {value=u8[2] 0x000}", "3 hex digits for 2 bytes"},
       {"graph @g() -> f32[2] { %c = constant", "constant: has no value"},
@@ -226,7 +226,7 @@ TEST(Text, ErrorsShowThePlace) {
     EXPECT_GT(g.error().at.line, 0) << c.text;
   }
   const std::string long_name = "graph @" + std::string(70000, 'x') + "() -> () { return }";
-  EXPECT_EQ(parse(long_name).error().message, "a name of 70000 bytes: at most 65536");
+  EXPECT_EQ(parse(long_name).error().message, "the name " + std::string(80, 'x') + "… has 70000 bytes: at most 65536");
 }
 
 TEST(Text, SeveralGraphs) {

@@ -58,6 +58,7 @@ Result<Tensors> parse_npz(std::string_view file, std::optional<DType> wanted) {
   if (const size_t end64 = file.rfind("PK\6\6", end); at == 0xffffffff && end64 != file.npos)
     count = number(file, end64 + 32, 8), at = number(file, end64 + 48, 8);
   Tensors out;
+  uint64_t taken = 0;
   for (uint64_t i = 0; i < count; ++i) {
     if (at > file.size() || file.size() - at < 46 || !file.substr(at).starts_with("PK\1\2")) return input_error(".npz: a damaged directory");
     const uint64_t method = number(file, at + 10, 2), crc = number(file, at + 16, 4);
@@ -79,6 +80,8 @@ Result<Tensors> parse_npz(std::string_view file, std::optional<DType> wanted) {
     if (local > file.size() || file.size() - local < 30) return input_error(".npz: a damaged directory");
     const uint64_t start = local + 30 + number(file, local + 26, 2) + number(file, local + 28, 2);
     if (start > file.size() || packed > file.size() - start) return input_error(".npz: " + name + " is cut off");
+    // Entries share no bytes: no archive unfolds to more than 1032 times its size.
+    if ((taken += packed) > file.size()) return input_error(".npz: " + name + " overlaps another entry");
     const std::string_view data = file.substr(start, packed);
     if (method != 0 && method != 8) return input_error(".npz: " + name + " is compressed in a way that is not supported");
     Result<std::string> whole = method == 0 ? Result<std::string>(std::string(data)) : inflate_all(data, size);

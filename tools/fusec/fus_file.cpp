@@ -7,6 +7,7 @@
 
 #include "lib/ir/convert.h"
 #include "lib/ir/literal.h"
+#include "lib/support/limits.h"
 #include "lib/support/text.h"
 
 namespace fusec::cli {
@@ -224,6 +225,7 @@ struct Values {
       const auto [end, error] = std::from_chars(left.data(), left.data() + left.size(), times);
       if (error != std::errc() || times < 0 || times > (1 << 24)) return fail("a count is expected behind '*'");
       left.remove_prefix(end - left.data());
+      if ((data.size() - start) * size_t(times) > size_t{kMaxSplatBytes}) return fail("a list of more than 2^28 bytes");
       const std::vector<std::byte> once(data.begin() + start, data.end());
       data.resize(start);
       for (int64_t i = 0; i < times; ++i) data.insert(data.end(), once.begin(), once.end());
@@ -246,10 +248,10 @@ Result<std::vector<Tensor>> parse_values(std::string_view text, const std::vecto
     if (out.size() > 1 && !values.take(',')) values.fail("',' is expected: there are " + std::to_string(types.size()) + " values");
     if (!values.fault.empty() || !values.value(type.dtype, tensor.data, tensor.extents)) return input_error(values.fault);
     // Brackets cannot write f32[0,3]: the type says it.
-    bool known = tensor.data.empty();
+    bool known = true, empty = false;
     std::vector<int64_t> extents;
-    for (const Dim& dim : type.shape) known &= dim.is_constant(), extents.push_back(dim.is_constant() ? dim.constant() : 0);
-    if (known) tensor.extents = extents;
+    for (const Dim& dim : type.shape) known &= dim.is_constant(), empty |= dim.is(0), extents.push_back(dim.is_constant() ? dim.constant() : 0);
+    if (known && empty && tensor.data.empty()) tensor.extents = extents;
   }
   values.space();
   if (!values.left.empty()) values.fail("there are only " + std::to_string(types.size()) + " values");

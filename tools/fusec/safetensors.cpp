@@ -1,6 +1,5 @@
 // .safetensors: the length of a JSON header (64 bits), the header, the data. https://github.com/huggingface/safetensors#format
 
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "tools/fusec/tensor_file.h"
@@ -27,6 +26,7 @@ Result<Tensors> parse_safetensors(std::string_view file) {
   if (!header.is_object()) return input_error(".safetensors: the header is no JSON object");
   const std::string_view data = file.substr(8 + length);
   Tensors out;
+  uint64_t taken = 0;  // tensors share no bytes, so a small file cannot ask for more than it holds
   for (const auto& [name, row] : header.items()) {
     if (name == "__metadata__") continue;
     auto bad = [&](const std::string& what) { return input_error(".safetensors: " + name + ": " + what); };
@@ -38,6 +38,7 @@ Result<Tensors> parse_safetensors(std::string_view file) {
     for (const Row& type : kTypes)
       if (row["dtype"].get<std::string>() == type.name) tensor.dtype = type.type, known = true;
     if (!known) return bad("element type " + row["dtype"].get<std::string>() + " is not supported");
+    if (row["shape"].size() > kMaxRank) return bad(std::to_string(row["shape"].size()) + " axes: the rank is at most 8");
     size_t size = bytes(tensor.dtype);
     for (const nlohmann::json& extent : row["shape"]) {
       if (!extent.is_number_unsigned() || extent.get<uint64_t>() > uint64_t(INT64_MAX)) return bad("a bad shape");
@@ -48,8 +49,9 @@ Result<Tensors> parse_safetensors(std::string_view file) {
     if (!first.is_number_unsigned() || !last.is_number_unsigned()) return bad("bad offsets");
     const uint64_t begin = first.get<uint64_t>(), end = last.get<uint64_t>();
     if (begin > end || end > data.size() || end - begin != size) return bad("its offsets do not fit its shape and the file");
-    tensor.data.resize(size);
-    std::memcpy(tensor.data.data(), data.data() + begin, size);
+    if ((taken += size) > data.size()) return bad("it overlaps another tensor");
+    const auto* elements = reinterpret_cast<const std::byte*>(data.data() + begin);
+    tensor.data.assign(elements, elements + size);
     out[name] = std::move(tensor);
   }
   return out;

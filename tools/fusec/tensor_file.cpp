@@ -93,14 +93,15 @@ Result<Tensor> parse_npy(std::string_view file, std::optional<DType> wanted) {
   const std::optional<std::vector<int64_t>> shape = tuple(extents);
   if (!shape || !extents.starts_with('(') || extents.find(')') == extents.npos) return input_error(".npy: a bad shape");
   if (!columns.starts_with("True") && !columns.starts_with("False")) return input_error(".npy: fortran_order is neither True nor False");
+  if (shape->size() > kMaxRank) return input_error(".npy: " + std::to_string(shape->size()) + " axes: the rank is at most 8");
   out.extents = *shape;
   size_t size = bytes(out.dtype);
   for (int64_t extent : out.extents)
     if (__builtin_mul_overflow(size, size_t(extent), &size)) return input_error(".npy: a shape beyond all memory");
   if (file.size() - start - length != size)
     return input_error(".npy: the shape asks for " + std::to_string(size) + " bytes, the file holds " + std::to_string(file.size() - start - length));
-  out.data.resize(size);
-  std::memcpy(out.data.data(), file.data() + start + length, size);
+  const auto* elements = reinterpret_cast<const std::byte*>(file.data() + start + length);
+  out.data.assign(elements, elements + size);
   if (const size_t n = bytes(out.dtype); order == '>')
     for (size_t i = 0; i < size; i += n) std::reverse(out.data.begin() + i, out.data.begin() + i + n);
   if (columns.starts_with("True")) reorder(out);
