@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <random>
 
+#include "lib/support/limits.h"
 #include "runtime/log.h"
 
 namespace fusec {
@@ -51,7 +52,7 @@ std::optional<std::string> slurp(int dir, const std::string& name, bool* missing
   *missing = file.fd < 0 && errno == ENOENT;
   struct stat info;
   if (file.fd < 0 || ::fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != ::geteuid()) return {};
-  if (info.st_mode & 022 || info.st_size > (int64_t{1} << 30)) return {};
+  if (info.st_mode & 022 || info.st_size > kMaxArtifactBytes) return {};
   std::string text(info.st_size, '\0');
   for (size_t at = 0; at < text.size();) {
     const ssize_t n = ::read(file.fd, text.data() + at, text.size() - at);
