@@ -82,7 +82,7 @@ Result<std::optional<Boundary>> Importer::outside(size_t index, const OpRow* row
 }
 
 /// Types by the operator's rule, else what the file states of the result where that leaves nothing open.
-std::vector<std::optional<Type>> Importer::result_types(const NodeMessage& node, const std::vector<Item*>& inputs) {
+Result<std::vector<std::optional<Type>>> Importer::result_types(const NodeMessage& node, const std::vector<Item*>& inputs) {
   std::vector<std::optional<Type>> out(node.outputs.size());
   bool all = true;
   for (const Item* item : inputs) all &= !item || shaped(*item);
@@ -92,6 +92,10 @@ std::vector<std::optional<Type>> Importer::result_types(const NodeMessage& node,
     static const OpRow kNoRow{};
     Call call(scratch, node, kNoRow, static_cast<int>(opset_), folder_, pointers(items, inputs));
     out = boundary_types(call);
+    if (call.needed()) {
+      const Error error = explain_need(node.inputs[*call.needed()], *scratch.error());
+      if (again_) return error;
+    }
   }
   for (size_t k = 0; k < out.size(); ++k) {
     const auto stated = stated_.find(node.outputs[k]);
@@ -120,7 +124,8 @@ Boundary::Operand Importer::operand(std::string_view name, Item* item) {
 }
 
 Status Importer::add_boundary(Boundary boundary, const NodeMessage& node, const std::vector<Item*>& inputs) {
-  const std::vector<std::optional<Type>> types = result_types(node, inputs);
+  const Result<std::vector<std::optional<Type>>> types = result_types(node, inputs);
+  if (!types) return types.error();
   for (size_t i = 0; i < inputs.size(); ++i) boundary.operands.push_back(operand(node.inputs[i], inputs[i]));
   for (size_t k = 0; k < node.outputs.size(); ++k) {
     const std::string_view name = node.outputs[k];
@@ -128,8 +133,9 @@ Status Importer::add_boundary(Boundary boundary, const NodeMessage& node, const 
     result.name = std::string(name);
     if (name.empty()) continue;
     Item& item = items_[name];
-    if (!types[k] || !check_type(*types[k])) continue;
-    item.value = b_->input(std::string(name), *types[k]);
+    const std::optional<Type>& type = (*types)[k];
+    if (!type || !check_type(*type)) continue;
+    item.value = b_->input(std::string(name), *type);
     result.input = static_cast<uint32_t>(defaults_.size());
     defaults_.push_back(nullptr);
   }

@@ -20,9 +20,9 @@ std::optional<Shape> shape_of(Call& c, size_t i) {
   return v.valid() ? std::optional(c.shape(v)) : std::nullopt;
 }
 
-/// Elements of a known f32 operand.
+/// Elements of a known f32 operand. One that is not known is asked for: the caller may have its value.
 std::optional<std::vector<float>> floats(Call& c, size_t i) {
-  if (!c.has(i) || !c.item(i).known || c.item(i).known->dtype != DType::f32) return std::nullopt;
+  if (!c.has(i) || !c.known(i) || c.item(i).known->dtype != DType::f32) return std::nullopt;
   const std::vector<std::byte>& data = c.item(i).known->data;
   const auto* first = reinterpret_cast<const float*>(data.data());
   return std::vector<float>(first, first + data.size() / 4);
@@ -198,9 +198,10 @@ Types resize(Call& c) {
   const DType dtype = c.dtype(c.in(0));
   const size_t scales = c.opset < 11 ? 1 : 2;
   if (c.has(3)) {
-    const std::optional<std::vector<Dim>> sizes = dims_of(c.item(3));
+    const std::optional<std::vector<Dim>> sizes = c.dims(3);
     return one(dtype, sizes && sizes->size() == x->size() ? sizes : std::nullopt);
   }
+  if (c.has(scales) && c.item(scales).known && c.item(scales).known->elements() == 0) return {};
   const std::optional<std::vector<float>> factors = floats(c, scales);
   return one(dtype, factors ? scaled(*x, *factors) : std::nullopt);
 }
@@ -266,7 +267,7 @@ Types top_k(Call& c) {
   const std::optional<Shape> x = shape_of(c, 0);
   const int64_t axis = c.i("axis", -1), rank = x ? static_cast<int64_t>(x->size()) : 0;
   std::optional<std::vector<Dim>> k;
-  if (c.has(1)) k = dims_of(c.item(1));
+  if (c.has(1)) k = c.dims(1);
   else if (c.given("k")) k = {Dim(c.i("k", 0))};
   if (!x || !k || k->size() != 1 || axis < -rank || axis >= rank) return {};
   Shape out = *x;

@@ -47,7 +47,7 @@ class Importer {
   Result<std::string> refusal(const NodeMessage& node, const OpRow& row, const std::vector<Item*>& inputs);
   /// The graph ends at its operands and begins again at its results.
   Status add_boundary(Boundary boundary, const NodeMessage& node, const std::vector<Item*>& inputs);
-  std::vector<std::optional<Type>> result_types(const NodeMessage& node, const std::vector<Item*>& inputs);
+  Result<std::vector<std::optional<Type>>> result_types(const NodeMessage& node, const std::vector<Item*>& inputs);
   Boundary::Operand operand(std::string_view name, Item* item);
 
   const ModelMessage& model_;

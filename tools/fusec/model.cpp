@@ -10,16 +10,32 @@ namespace fusec::cli {
 
 namespace {
 
-/// Dims that --dim can name: those of the inputs, by the importer's rule.
+// Names of dims, by the importer's rule.
+bool is_open(const onnx::DimMessage& dim) { return !dim.value || *dim.value == -1; }
+std::string dim_name(const onnx::ValueInfo& input, size_t axis) {
+  const std::string_view name = input.dims[axis].name;
+  return name.empty() || name == "?" ? std::string(input.name) + "." + std::to_string(axis) : std::string(name);
+}
+
+/// Dims that --dim can name.
 std::set<std::string> open_dims(const onnx::ModelMessage& message) {
   std::set<std::string> out;
   for (const onnx::ValueInfo& input : message.inputs)
-    for (size_t a = 0; a < input.dims.size(); ++a) {
-      const onnx::DimMessage& d = input.dims[a];
-      if (d.value && *d.value != -1) continue;
-      out.insert(d.name.empty() || d.name == "?" ? std::string(input.name) + "." + std::to_string(a) : std::string(d.name));
-    }
+    for (size_t a = 0; a < input.dims.size(); ++a)
+      if (is_open(input.dims[a])) out.insert(dim_name(input, a));
   return out;
+}
+
+/// Sizes of named dims that given inputs have; those that are there already stay. Were there any?
+bool add_sizes(const onnx::ModelMessage& message, const Tensors& given, Sizes& sizes) {
+  bool added = false;
+  for (const onnx::ValueInfo& input : message.inputs) {
+    const auto tensor = given.find(std::string(input.name));
+    if (tensor == given.end() || tensor->second.extents.size() != input.dims.size()) continue;
+    for (size_t a = 0; a < input.dims.size(); ++a)
+      if (is_open(input.dims[a])) added |= sizes.emplace(dim_name(input, a), tensor->second.extents[a]).second;
+  }
+  return added;
 }
 
 }  // namespace
@@ -32,6 +48,7 @@ Result<std::optional<WholeModel>> whole_model(const std::string& path, const std
   options.sizes = *sizes;
   for (const auto& [name, tensor] : given) options.values[name] = std::make_shared<const Tensor>(tensor);
   Result<WholeModel> model = read_model_file(path, options);
+  if (model && !given.empty() && add_sizes(model->file->message, given, options.sizes)) model = read_model_file(path, options);
   if (!model) return model.error();
   if (model->boundaries.empty()) return std::optional<WholeModel>();
   const std::set<std::string> open = open_dims(model->file->message);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "lib/import/model.h"
+#include "tools/fusec/execute.h"
 #include "tools/fusec/kernels.h"
 #include "tools/fusec/tensor_file.h"
 
@@ -16,6 +17,14 @@ Result<std::optional<WholeModel>> whole_model(const std::string& path, const std
 
 /// What explain says of a whole model. `device`: "" = the options' target, else one that is here, measured now.
 Result<std::string> explain_model(const WholeModel& model, const KernelOptions& options, const std::string& device, bool json);
+
+/// Outputs of a whole model, in its order; inputs likewise. With `timing`, whole runs are repeated for about half a second: on a GPU
+/// the copies of inputs and outputs are in them.
+/// Errors   those of ModelProgram (runtime/extern_model.h).
+Result<std::vector<Tensor>> execute_model(const ExecuteOptions& options, std::shared_ptr<const WholeModel> model, std::span<const Tensor> inputs,
+                                          Timing* timing = nullptr);
+/// The model's inputs as a graph that has no nodes: what completes inputs.
+Result<Graph> input_ports(const WholeModel& model);
 
 /// "%x f32[1,3,224,224]".
 std::string tensor_text(const WholeModel& model, std::optional<size_t> tensor);

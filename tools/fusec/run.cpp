@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <chrono>
 #include <iostream>
 
@@ -12,7 +13,7 @@
 #include "tools/fusec/execute.h"
 #include "tools/fusec/kernels.h"
 #include "tools/fusec/import.h"
-#include "tools/fusec/kernels.h"
+#include "tools/fusec/model.h"
 #include "tools/fusec/progress.h"
 #include "tools/fusec/switch_options.h"
 #include "tools/fusec/tensor_file.h"
@@ -82,16 +83,27 @@ Result<Graph> load(const Options& options, Tensors& given) {
   return *graph;
 }
 
-Status write_outputs(const Graph& graph, const std::vector<Tensor>& values, const std::vector<std::string>& specs) {
+/// Outputs by name.
+std::vector<std::string> output_names(const Graph& graph) {
+  std::vector<std::string> out;
+  for (const Port& port : graph.outputs()) out.push_back(port.name);
+  return out;
+}
+
+Status write_outputs(const std::vector<std::string>& names, const std::vector<Tensor>& values, const std::vector<std::string>& specs) {
   for (const std::string& spec : specs) {
     const auto [name, file] = split(spec);
     Tensors chosen;
     for (size_t i = 0; i < values.size(); ++i)
-      if (name.empty() || graph.outputs()[i].name == name) chosen[graph.outputs()[i].name] = values[i];
-    if (chosen.empty()) return input_error("graph @" + graph.name() + " has no output " + name);
+      if (name.empty() || names[i] == name) chosen[names[i]] = values[i];
+    if (chosen.empty()) return input_error("there is no output " + name + ", only " + join(", ", names.data(), names.data() + names.size()));
     if (Status s = write_tensors(file, chosen); !s) return s;
   }
   return Done{};
+}
+
+std::string drawn_text(const Inputs& inputs, uint64_t seed) {
+  return "drawn from seed " + std::to_string(seed) + ": " + printable(join(", ", inputs.drawn.data(), inputs.drawn.data() + inputs.drawn.size())) + "\n";
 }
 
 /// A few elements for people: all of a small tensor, the first ones of a larger.
@@ -124,15 +136,76 @@ Result<std::string> saving_of(const Graph& graph, const std::vector<Tensor>& inp
   return text ? "fused: " + *text + "\n" : text;
 }
 
+constexpr double kModelTolerance = 1e-3;  // of an output's largest element: libraries' sums come in other orders than ours
+
+/// Do two runs of a whole model agree? The other one has the reference evaluator in place of the kernels.
+bool compare(const std::vector<std::string>& names, const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+  bool good = true;
+  for (size_t k = 0; k < got.size(); ++k) {
+    const std::string what = "check: " + printable(names[k]) + ": ";
+    if (got[k].dtype != DType::f32) {
+      good &= got[k] == want[k];
+      std::cout << what << (got[k] == want[k] ? "every bit as with the reference\n" : "differs\n");
+      continue;
+    }
+    const auto *a = reinterpret_cast<const float*>(got[k].data.data()), *b = reinterpret_cast<const float*>(want[k].data.data());
+    double most = 0, apart = 0;
+    for (int64_t i = 0; i < got[k].elements(); ++i) {
+      if (std::isfinite(b[i])) most = std::max(most, std::abs(double(b[i])));
+      if (std::isnan(a[i]) != std::isnan(b[i])) apart = INFINITY;
+      else if (a[i] != b[i] && !std::isnan(a[i])) apart = std::max(apart, std::abs(double(a[i]) - double(b[i])));
+    }
+    good &= apart <= kModelTolerance * most;
+    std::cout << what << "within " << number_text(float(apart / std::max(most, 1e-30))) << " of the largest element; allowed: " << number_text(kModelTolerance) << "\n";
+  }
+  return good;
+}
+
+/// A network of which only parts are kernels.
+int run_whole(Options& options, WholeModel whole, Tensors given) {
+  const auto model = std::make_shared<const WholeModel>(std::move(whole));
+  Result<Graph> ports = input_ports(*model);
+  if (!ports) return fail(ports.error());
+  for (size_t t : model->inputs)
+    if (model->tensors[t].data) given.emplace(model->tensors[t].name, *model->tensors[t].data);
+  Result<Inputs> inputs = complete_inputs(*ports, std::move(given), {}, options.seed);
+  if (!inputs) return fail(inputs.error());
+  if (!inputs->drawn.empty()) std::cerr << drawn_text(*inputs, options.seed);
+  Timing timing;
+  Result<std::vector<Tensor>> values = [&] {
+    const Progress progress("compiling and running the " + std::to_string(model->regions.size()) + " regions of @" + printable(model->name));
+    return execute_model(options.execute, model, inputs->values, options.time ? &timing : nullptr);
+  }();
+  if (!values) return fail(values.error());
+  if (Status s = write_outputs(model->output_names, *values, options.outputs); !s) return fail(s.error());
+  if (!options.quiet && options.outputs.empty())
+    for (size_t i = 0; i < values->size(); ++i) std::cout << printable(model->output_names[i]) << ": " << preview((*values)[i]) << "\n";
+  if (options.time)
+    std::cout << "time: " << time_text(timing.median) << " on " << timing.device << ", median of " << timing.runs << "; compile " << time_text(timing.compile) << "\n";
+  if (!options.check) return 0;
+  const Progress progress("comparing with the reference evaluator");
+  ExecuteOptions reference = options.execute;
+  reference.device = "reference", reference.schedule.clear(), reference.tuning.clear();
+  Result<std::vector<Tensor>> want = execute_model(reference, model, inputs->values);
+  if (!want) return fail(want.error());
+  return compare(model->output_names, *values, *want) ? 0 : 1;
+}
+
 int run(Options& options) {
   options.execute.switches = options.switches.words();
+  if (options.file.ends_with(".onnx")) {
+    Result<Tensors> given = read_inputs(options, nullptr);
+    if (!given) return fail(given.error());
+    Result<std::optional<WholeModel>> model = whole_model(options.file, options.dims, *given);
+    if (!model) return fail(model.error());
+    if (*model) return run_whole(options, std::move(**model), std::move(*given));
+  }
   Tensors given;
   Result<Graph> graph = load(options, given);
   if (!graph) return fail(graph.error());
   Result<Inputs> inputs = complete_inputs(*graph, std::move(given), options.dims, options.seed);
   if (!inputs) return fail(inputs.error());
-  if (!inputs->drawn.empty())
-    std::cerr << "drawn from seed " << options.seed << ": " << printable(join(", ", inputs->drawn.data(), inputs->drawn.data() + inputs->drawn.size())) << "\n";
+  if (!inputs->drawn.empty()) std::cerr << drawn_text(*inputs, options.seed);
 
   Timing timing;
   guard(print(*graph));
@@ -141,7 +214,7 @@ int run(Options& options) {
     return execute(options.execute, *graph, inputs->values, options.time ? &timing : nullptr);
   }();
   if (!values) return fail(with_reproducer(values.error(), print(*graph)));
-  if (Status s = write_outputs(*graph, *values, options.outputs); !s) return fail(s.error());
+  if (Status s = write_outputs(output_names(*graph), *values, options.outputs); !s) return fail(s.error());
   if (!options.quiet && options.outputs.empty())
     for (size_t i = 0; i < values->size(); ++i) std::cout << printable(graph->outputs()[i].name) << ": " << preview((*values)[i]) << "\n";
   if (options.time) {

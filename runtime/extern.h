@@ -1,0 +1,103 @@
+#pragma once
+// Operators outside fusec's field, so that whole networks can run: matrix products and convolutions through OpenBLAS, which is
+// opened at run time (and cuBLASLt on a GPU, extern_cuda.h); pooling, resampling and recurrence around it in plain loops.
+//
+//   ExternCall call{node, model.operator_set, inputs, outputs};
+//   if (Status s = run_extern(call); !s) return s;
+//
+// All of it is f32. Sums are taken in the library's order: results are near, not the same bits on every machine.
+
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "fusec/result.h"
+#include "fusec/type.h"
+#include "lib/import/onnx_model.h"
+
+namespace fusec {
+
+/// A dense value in the host's memory (or a device's, where that is said), owned by the caller.
+struct ExternValue {
+  DType dtype = DType::f32;
+  std::vector<int64_t> extents;
+  void* data = nullptr;
+
+  int64_t elements() const;
+  int64_t elements(size_t from, size_t to) const;  // of the axes [from, to)
+  size_t rank() const { return extents.size(); }
+  float* f32() const { return static_cast<float*>(data); }
+};
+
+/// One node with its operands at hand. Outputs have the extents that the model's shape rules gave them.
+struct ExternCall {
+  const onnx::NodeMessage& node;
+  int64_t operator_set;
+  std::vector<std::optional<ExternValue>> inputs, outputs;  // none: left out
+
+  bool has(size_t i) const { return i < inputs.size() && inputs[i]; }
+  const ExternValue& in(size_t i) const { return *inputs[i]; }
+  const ExternValue& out() const { return *outputs[0]; }
+  const onnx::Attribute* attribute(std::string_view name) const;
+  int64_t i(std::string_view name, int64_t absent) const;
+  float f(std::string_view name, float absent) const;
+  std::string_view s(std::string_view name, std::string_view absent) const;
+  std::vector<int64_t> ints(std::string_view name, std::vector<int64_t> absent) const;
+};
+
+using ExternFunction = Status (*)(const ExternCall&);
+
+struct ExternOp {
+  std::string_view op;          // of ONNX's own domain
+  std::string_view attributes;  // that the function knows, separated by spaces
+  size_t min_inputs;
+  size_t integers;              // the operand that is sizes or lengths, not f32
+  ExternFunction run;
+};
+/// The row of an operator; null when there is none.
+const ExternOp* find_extern(std::string_view op, std::string_view domain);
+
+/// Computes the outputs.
+/// Errors   input: no such operator, an attribute, a type or a form that it does not take; environment: no OpenBLAS.
+Status run_extern(const ExternCall& call);
+
+// One function an operator.
+Status extern_matmul(const ExternCall& call);   // extern_product.cpp
+Status extern_gemm(const ExternCall& call);
+Status extern_conv(const ExternCall& call);     // extern_conv.cpp
+Status extern_conv_transpose(const ExternCall& call);
+Status extern_max_pool(const ExternCall& call); // extern_pool.cpp
+Status extern_average_pool(const ExternCall& call);
+Status extern_resize(const ExternCall& call);   // extern_resize.cpp
+Status extern_lstm(const ExternCall& call);     // extern_recurrent.cpp
+Status extern_gru(const ExternCall& call);
+
+/// A window operator's geometry, one entry a spatial axis.
+struct Window {
+  std::vector<int64_t> in, out, kernel, stride, dilation, low;  // low: padding in front
+  int64_t positions() const;  // of the output
+  int64_t taps() const;       // of the kernel
+};
+/// `kernel`: of the weights or of kernel_shape. Of ConvTranspose, `in` is the larger side: what its result has.
+Result<Window> window_of(const ExternCall& call, const std::vector<int64_t>& in, const std::vector<int64_t>& out, const std::vector<int64_t>& kernel);
+
+/// An operand or result that has not that many elements is an input error; one that is left out is not.
+Status expects(const std::vector<std::optional<ExternValue>>& values, size_t index, int64_t elements);
+
+/// Work items side by side, where this build has threads. `work`: about how many operations one is.
+void extern_parallel(int64_t items, int64_t work, const std::function<void(int64_t begin, int64_t end)>& body);
+
+/// C[m,n] = alpha * A[m,k] * B[k,n] + beta * C, row-major; `lda` … are elements from row to row as stored.
+struct Product {
+  bool transpose_a = false, transpose_b = false;
+  int64_t m = 0, n = 0, k = 0;
+  float alpha = 1, beta = 0;
+  int64_t lda = 0, ldb = 0, ldc = 0;
+};
+/// Errors   environment: no OpenBLAS (libopenblas.so.0, or the library that FUSEC_BLAS names).
+Status product(const Product& p, const float* a, const float* b, float* c);  // extern_blas.cpp
+/// Is there a library?
+Status product_library();
+
+}  // namespace fusec
