@@ -10,6 +10,7 @@
 // template needs a row of kSkeletons, and is then mutated.
 
 #include <regex>
+#include <set>
 
 #include "test/codegen/cuda_skeletons.h"
 
@@ -122,7 +123,7 @@ const Spare kSpare[] = {
     {"split", "__syncthreads(); / if (threadIdx.x == 0) {", "in front of last_block's fence: one thread wrote all of the state; column needs it"},
     {"ring_of_lanes", "wait_merged((i - 1) * K::Folds - 1);", "keeps rows from being handed out too early for the queue, which not every order overruns"},
     // Of two guards one is enough: for n <= 0 elements the body loads, folds and stores none. The outer one saves the work.
-    {"pointwise", "if (left <= 0) break;", "n <= 0"},
+    {"pointwise", "if (left > 0)", "n <= 0"},
     {"rows", "if (K::Exact || left > 0) {", "n <= 0"},
     {"four_rows", "if (K::Exact || left > 0) {", "n <= 0"},
     {"column", "if (n > 0) / each_position<", "n = 0"},
@@ -152,8 +153,11 @@ class Mutants : public ::testing::TestWithParam<Skeleton> {
   bool matters(const Fault& fault) { return ran(SIMT_FORWARD, &fault, true).trouble.find("trap by") != std::string::npos; }
   /// How many of `faults` matter. Each is reported in every order, or spare. Those that do not hang on the order may show in the results.
   size_t plant(const std::vector<Fault>& faults, bool ordering) {
+    static std::set<std::string> seen;  // guards and clamps of a skeleton's text that an earlier row has planted
     size_t planted = 0;
     for (const Fault& fault : faults) {
+      const std::string place = lines_at(right_.text, fault.at);
+      if (!ordering && seen.contains(place + fault.put)) continue;
       if (!matters(fault)) continue;
       ++planted;
       size_t unseen = 0;
@@ -162,12 +166,12 @@ class Mutants : public ::testing::TestWithParam<Skeleton> {
         unseen += now.trouble == "" && (ordering || now.outputs == right_.outputs);
         if (!ordering) break;
       }
-      const std::string place = lines_at(right_.text, fault.at);
       const bool spare = std::any_of(std::begin(kSpare), std::end(kSpare), [&](const Spare& known) {
         return std::string(GetParam().name).starts_with(known.skeleton) && place.find(known.lines) != place.npos;
       });
       EXPECT_TRUE(unseen == 0 || spare) << "unseen: " << right_.text.substr(fault.at, fault.length) << " -> "
                                         << fault.put << "\nin " << place;
+      if (!ordering && unseen == 0) seen.insert(place + fault.put);
     }
     return planted;
   }
@@ -180,15 +184,14 @@ class Mutants : public ::testing::TestWithParam<Skeleton> {
 TEST_P(Mutants, DroppedBarriersAreSeen) {
   const size_t planted = plant(orders(right_.text), true);
   const Schedule& s = right_.schedule;
-  if (s.skeleton != Template::pointwise && s.lanes_per_row > 32) EXPECT_GT(planted, 0u);
+  if (s.skeleton != Template::pointwise && s.lanes_per_row > 32) {
+    EXPECT_GT(planted, 0u);
+  }
 }
 
 TEST_P(Mutants, ShortMasksAreSeen) { plant(masks(right_.text), true); }
 
-TEST_P(Mutants, MissingGuardsAreSeen) {
-  const size_t planted = plant(guards(right_.text), false);
-  if (right_.schedule.edges != Edges::full) EXPECT_GT(planted, 0u);
-}
+TEST_P(Mutants, MissingGuardsAreSeen) { plant(guards(right_.text), false); }
 
 TEST_P(Mutants, MissingClampsAreSeen) { plant(clamps(right_.text), false); }
 
