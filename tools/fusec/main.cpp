@@ -25,6 +25,7 @@ namespace fusec::cli {
   X(fuzz, "run random graphs on a device and compare them with the reference")              \
   X(reduce, "shrink a failing graph while a command keeps failing")                         \
   X(import, "turn an ONNX model into a .fus text")                                          \
+  X(split, "write the fused regions of an ONNX model as .fus files, with a manifest for a host")  \
   X(ops, "list the ops, from their cards")                                                  \
   X(rules, "list the rewrite rules")                                                        \
   X(passes, "list the passes")                                                              \

@@ -40,8 +40,7 @@ bool add_sizes(const onnx::ModelMessage& message, const Tensors& given, Sizes& s
 
 }  // namespace
 
-Result<std::optional<WholeModel>> whole_model(const std::string& path, const std::vector<std::string>& dims, const Tensors& given) {
-  if (!path.ends_with(".onnx")) return std::optional<WholeModel>();
+Result<WholeModel> read_model(const std::string& path, const std::vector<std::string>& dims, const Tensors& given) {
   ImportOptions options;
   Result<Sizes> sizes = parse_dims(dims);
   if (!sizes) return sizes.error();
@@ -49,14 +48,21 @@ Result<std::optional<WholeModel>> whole_model(const std::string& path, const std
   for (const auto& [name, tensor] : given) options.values[name] = std::make_shared<const Tensor>(tensor);
   Result<WholeModel> model = read_model_file(path, options);
   if (model && !given.empty() && add_sizes(model->file->message, given, options.sizes)) model = read_model_file(path, options);
-  if (!model) return model.error();
-  if (model->boundaries.empty()) return std::optional<WholeModel>();
+  if (!model) return model;
   const std::set<std::string> open = open_dims(model->file->message);
   for (const auto& [name, size] : *sizes)
     if (!open.contains(name)) {
       const std::vector<std::string> names(open.begin(), open.end());
       return input_error("the model has no dim " + name + (names.empty() ? "" : ", only " + join(", ", names.data(), names.data() + names.size())));
     }
+  return model;
+}
+
+Result<std::optional<WholeModel>> whole_model(const std::string& path, const std::vector<std::string>& dims, const Tensors& given) {
+  if (!path.ends_with(".onnx")) return std::optional<WholeModel>();
+  Result<WholeModel> model = read_model(path, dims, given);
+  if (!model) return model.error();
+  if (model->boundaries.empty()) return std::optional<WholeModel>();
   return std::optional(std::move(*model));
 }
 

@@ -10,9 +10,12 @@
 
 namespace fusec::cli {
 
-/// Is it an ONNX file with operators that the importer does not take? nullopt: no, all of it is one graph.
-/// `dims` are "N=8"; `given` are inputs whose values may shape the model.
+/// A model with the sizes that `dims` ("N=8") and the given inputs say; those may also shape it.
 /// Errors   input: a dim that no input has; a file that is at fault.
+Result<WholeModel> read_model(const std::string& path, const std::vector<std::string>& dims, const Tensors& given = {});
+
+/// Is it an ONNX file with operators that the importer does not take? nullopt: no, all of it is one graph.
+/// Otherwise as read_model.
 Result<std::optional<WholeModel>> whole_model(const std::string& path, const std::vector<std::string>& dims, const Tensors& given = {});
 
 /// What explain says of a whole model. `device`: "" = the options' target, else one that is here, measured now.
