@@ -246,9 +246,38 @@ void plan_sweeps(Kernel& kernel) {
   if (!full.empty()) kernel.sweeps[store_sweep].stores = full;
 }
 
-/// An input may be the output's own memory when its only load reads just the element that the store then writes.
+namespace {
+
+/// Does a sweep after the store's load the operand, once more perhaps? A schedule may keep what it loaded, and need not.
+bool loads_later(const Kernel& kernel, Val store, uint16_t operand) {
+  auto has = [&](const Sweep& sweep) { return std::count(sweep.stores.begin(), sweep.stores.end(), store) > 0; };
+  const auto own = std::find_if(kernel.sweeps.begin(), kernel.sweeps.end(), has);
+  if (own == kernel.sweeps.end()) return false;  // a row's own store, after the last
+  std::vector<Val> open;
+  for (auto sweep = own + 1; sweep < kernel.sweeps.end(); ++sweep)
+    for (uint16_t r : sweep->reductions) open.insert(open.end(), kernel.reductions[r].inputs.begin(), kernel.reductions[r].inputs.end());
+  std::vector<char> seen(kernel.values.size(), false);
+  while (!open.empty()) {
+    const Val value = open.back();
+    open.pop_back();
+    if (value == kNoVal || seen[value]) continue;
+    seen[value] = true;
+    const Inst& inst = kernel.values[value];
+    if (inst.kind == Kind::load && inst.operand == operand) return true;
+    open.insert(open.end(), inst.args.begin(), inst.args.end());
+    open.insert(open.end(), inst.map.extra.begin(), inst.map.extra.end());
+    open.push_back(inst.map.guard);
+  }
+  return false;
+}
+
+}  // namespace
+
+/// An input may be the output's own memory when its only load reads just the element that the store then writes, and no later sweep
+/// loads it again.
 void find_in_place(Kernel& kernel) {
-  for (const Inst& store : kernel.values) {
+  for (Val at = 0; at < kernel.values.size(); at++) {
+    const Inst& store = kernel.values[at];
     if (store.kind != Kind::store) continue;
     const Operand& out = kernel.operands[store.operand];
     size_t stores = 0;
@@ -259,7 +288,7 @@ void find_in_place(Kernel& kernel) {
       bool fits = true;
       for (const Inst& load : kernel.values)
         if (load.kind == Kind::load && load.operand == k) fits = fits && same_map(load.map, store.map);
-      if (fits) kernel.in_place.push_back({k, store.operand});
+      if (fits && !loads_later(kernel, at, k)) kernel.in_place.push_back({k, store.operand});
     }
   }
 }

@@ -1,0 +1,106 @@
+// What random graphs found, each for its whole kind.
+
+#include <fusec/fusec.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "lib/fuzz/random_graph.h"
+#include "lib/ir/convert.h"
+
+namespace fusec {
+namespace {
+
+bool is_here(const char* device) {
+  return bool(compile(*parse("graph @g(%x: f32[1]) -> f32[1] { %y = neg %x\n return %y }"), {.device = device, .cache = false}));
+}
+
+/// The outputs of a call of one f32 input, the first output in the input's memory if asked for.
+std::vector<std::vector<float>> outputs(const Program& program, std::vector<float> x, std::vector<int64_t> extents, bool in_place) {
+  const std::vector<std::vector<int64_t>> all = {extents};
+  const Result<std::vector<std::vector<int64_t>>> shapes = program.output_extents(all);
+  EXPECT_TRUE(shapes);
+  std::vector<std::vector<float>> out;
+  std::vector<Buffer> buffers;
+  for (const std::vector<int64_t>& shape : *shapes) {
+    size_t count = 1;
+    for (int64_t e : shape) count *= size_t(e);
+    out.emplace_back(count);
+  }
+  for (std::vector<float>& o : out) buffers.push_back({o.data()});
+  if (in_place) buffers[0].data = x.data();
+  const Status done = program.run(std::vector<Buffer>{{x.data(), extents}}, buffers);
+  EXPECT_TRUE(done) << done.error().text();
+  if (in_place) out[0] = x;
+  return out;
+}
+
+TEST(Found, AnElementStoredInTheInputsMemoryIsNotReadAgain) {
+  const Op kReductions[] = {Op::logsumexp, Op::var, Op::softmax, Op::layer_norm, Op::sum, Op::norm_l2};
+  const Op kElementwise[] = {Op::neg, Op::sqrt, Op::floor};
+  // The table is the kernel's, whatever the device. Not on simt: lanes of a block that have no row read the last one again and drop it,
+  // which its race detector tells of.
+  if (!is_here("cpu")) GTEST_SKIP() << "wants the CPU back end";
+  for (Op reduction : kReductions)
+    for (Op elementwise : kElementwise)
+      for (std::vector<int64_t> extents : {std::vector<int64_t>{3, 2}, {4, 37}, {2, 300}, {70, 5}}) {
+        const int64_t axis = elementwise == Op::floor ? 0 : 1;
+        GraphBuilder b("g");
+        const Value in = b.input("x", {DType::f32, {extents[0], extents[1]}});
+        Attrs attrs;
+        attrs.axes = {axis};
+        attrs.eps = 1e-3;
+        const Value first = b.add(elementwise, {in}), second = b.add(reduction, {in}, attrs);
+        const Result<Graph> given = std::move(b).finish({first, second});
+        ASSERT_TRUE(given) << given.error().text();
+        const Result<Program> program = compile(*given, {.device = "cpu", .cache = false});
+        ASSERT_TRUE(program) << program.error().text();
+        std::vector<float> x(size_t(extents[0] * extents[1]));
+        fuzz::Random random(7);
+        for (float& v : x) v = float(random.unit() * 5 + 1);
+        EXPECT_EQ(outputs(*program, x, extents, true), outputs(*program, x, extents, false)) << print(*given);
+      }
+}
+
+TEST(Found, NamesOfGeneratedTextHideNoType) {
+  // Registers were called u<number> and states i<number>: u8, i32 and i64 are types of the text.
+  if (!is_here("simt")) GTEST_SKIP() << "wants libfusec_simt.so";
+  for (const char* reduction : {"sum", "argmax"}) {
+    const bool sum = std::string(reduction) == "sum";
+    std::string text = "graph @many(%x: f32[2,8]) -> " + std::string(sum ? "f32" : "i64") + "[2] {\n";
+    for (int k = 0; k < 66; ++k) {
+      const std::string n = std::to_string(k);
+      text += "  %m" + n + " = mul %x, " + n + ".5\n  %s" + n + " = " + reduction + " %m" + n + " {axes=[1]}\n";
+      text += k ? "  %t" + n + " = add %t" + std::to_string(k - 1) + ", %s" + n + "\n" : "  %t0 = neg %s0\n";
+    }
+    const Result<Graph> graph = parse(text + "  return %t65\n}\n");
+    ASSERT_TRUE(graph) << graph.error().text();
+    const Result<Program> program = compile(*graph, {.device = "simt", .cache = false});
+    ASSERT_TRUE(program) << program.error().text();
+    std::vector<float> x(16, 1.0f);
+    std::vector<int64_t> y(2), in = {2, 8}, out = {2};
+    const Status done = program->run({{x.data(), in}}, {{y.data(), out}});
+    EXPECT_TRUE(done) << done.error().text();
+  }
+  // Every number that names a type, as a register of a wide kernel's scalar.
+  std::string text = "graph @wide(%x: f32[1], %z: f32[1]) -> u8[4] {\n  %v0 = add %z, %x\n";
+  for (int k = 1; k < 66; ++k) text += "  %v" + std::to_string(k) + " = add %v" + std::to_string(k - 1) + ", %x\n";
+  const Result<Graph> graph = parse(text + R"(  %p = pad %x {low=[2], high=[1], value=2.0}
+  %a = cast %p {to=u8}
+  %b = cast %v65 {to=u8}
+  %y = and %a, %b
+  return %y
+})");
+  ASSERT_TRUE(graph) << graph.error().text();
+  const Result<Program> program = compile(*graph, {.device = "simt", .cache = false});
+  ASSERT_TRUE(program) << program.error().text();
+  float x = 1, z = 2;
+  std::vector<uint8_t> y(4);
+  const std::vector<int64_t> one = {1}, four = {4};
+  const Status done = program->run({{&x, one}, {&z, one}}, {{y.data(), four}});
+  EXPECT_TRUE(done) << done.error().text();
+  EXPECT_EQ(y, (std::vector<uint8_t>{2 & 68, 2 & 68, 1 & 68, 2 & 68}));
+}
+
+}  // namespace
+}  // namespace fusec
