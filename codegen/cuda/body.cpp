@@ -391,7 +391,7 @@ void Body::value(Val v) {
       pairs_[v] = words;
       return;
     }
-    const std::string array = wide ? var(v) : "u" + dec(v);
+    const std::string array = wide ? var(v) : "one" + dec(v);  // not "u": a u32 would hide the type
     line(type + " " + array + "[" + count + "];");
     line(w_.as_float[v] ? "unpack_float_" + std::string(name(inst.type)) + "(" + words + ", " + array + ");" : unpack(storage, words, array));
     if (!wide) line("const " + type + " " + var(v) + " = " + array + "[0];");

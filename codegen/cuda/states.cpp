@@ -53,16 +53,18 @@ bool grants(const Kernel& kernel, const Reduction& r, Relax what) {
   return false;
 }
 bool few_terms(const Kernel& kernel, const Reduction& r) { return grants(kernel, r, kFewerTerms); }
+/// A maximum as a power of 2, rounded.
+std::string scaled(const std::string& m) { return "(" + m + " * log2e_at(" + m + "))"; }
 /// e^(x - m) of an online state, for an element x; and the factor from one maximum to another.
 std::string exp_of(Writer& w, const Reduction& r, const std::string& x, const std::string& m) {
-  if (few_terms(w.kernel(), r)) return "exp2_few(fmaf(" + x + ", kLog2e, -(" + m + " * kLog2e)))";
+  if (few_terms(w.kernel(), r)) return "exp2_few(fmaf(" + x + ", log2e_at(" + m + "), -" + scaled(m) + "))";
   if (grants(w.kernel(), r, kNear)) return "exp_near(" + x + " - " + m + ")";
   const DType type = compute_type(r.accumulate);
   w.use_formula(Op::exp, type);
   return formula_name(Op::exp, type) + "(" + x + " - " + m + ")";
 }
 std::string rescale(Writer& w, const Reduction& r, const std::string& from, const std::string& to) {
-  if (few_terms(w.kernel(), r)) return "exp2_few(" + from + " * kLog2e - " + to + " * kLog2e)";
+  if (few_terms(w.kernel(), r)) return "exp2_few(" + scaled(from) + " - " + scaled(to) + ")";
   return exp_of(w, r, from, to);
 }
 
@@ -79,7 +81,7 @@ StateLayout state_layout(const Kernel& kernel, size_t sweep, unsigned lanes) {
     const Reduction& r = kernel.reductions[j];
     const DType type = compute_type(r.accumulate);
     if (r.fold == Fold::op && is_arg(r.op)) {
-      out.fields.push_back({DType::i64, "i" + n(j)});
+      out.fields.push_back({DType::i64, "at" + n(j)});  // not "i": an i32 would hide the type
       out.fields.push_back({compute_type(kernel.values[r.inputs[0]].type), "q" + n(j)});
     } else if (r.fold == Fold::op) {
       out.fields.push_back({type, "q" + n(j)});
@@ -122,7 +124,7 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
   for (uint16_t j : kernel.sweeps[sweep].reductions) {
     const Reduction& r = kernel.reductions[j];
     const DType type = compute_type(r.accumulate);
-    const std::string t = c_type(type), q = "q" + n(j) + x, i = "i" + n(j) + x, m = "m" + n(j) + x, s = "s" + n(j) + x, c = "n" + n(j) + x;
+    const std::string t = c_type(type), q = "q" + n(j) + x, i = "at" + n(j) + x, m = "m" + n(j) + x, s = "s" + n(j) + x, c = "n" + n(j) + x;
     if (r.fold == Fold::op && is_arg(r.op)) {
       const std::string value = c_type(compute_type(kernel.values[r.inputs[0]].type));
       zero += "    " + q + " = " + (r.op == Op::argmax ? "lowest<" : "highest<") + value + ">();\n";
@@ -174,10 +176,10 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
   for (uint16_t j : kernel.sweeps[sweep].reductions) {
     const Reduction& r = kernel.reductions[j];
     const DType type = compute_type(r.accumulate), from = kernel.values[r.inputs[0]].type;
-    const std::string t = c_type(type), id = n(j), q = "acc.q" + id + x, i = "acc.i" + id + x;
+    const std::string t = c_type(type), id = n(j), q = "acc.q" + id + x, i = "acc.at" + id + x;
     const std::string m = "acc.m" + id + x, s = "acc.s" + id + x, c = "acc.n" + id + x;
     const std::string V = n(w.V);
-    std::string f = "f" + id;
+    std::string f = "x" + id;
     if (r.fold == Fold::op && is_arg(r.op)) {
       body.open_loop();
       const std::string value = body.at(r.inputs[0]), index = body.at(r.inputs[1]);
@@ -257,8 +259,8 @@ std::string lane_text(const Kernel& kernel, size_t sweep, unsigned V) {
   std::string members, none;
   for (uint16_t j : kernel.sweeps[sweep].reductions) {
     const Reduction& r = kernel.reductions[j];
-    members += "  " + c_type(compute_type(r.accumulate)) + " f" + n(j) + "[" + n(V) + "];\n";
-    none += "      f" + n(j) + "[e] = " + identity_of(r) + ";\n";
+    members += "  " + c_type(compute_type(r.accumulate)) + " x" + n(j) + "[" + n(V) + "];\n";
+    none += "      x" + n(j) + "[e] = " + identity_of(r) + ";\n";
   }
   return "template <> struct LaneOf<" + n(sweep) + "> {\n" + members + "  u32 have;  // a bit an element\n  __device__ __forceinline__ void none() {\n" +
          "    have = 0;\n    _Pragma(\"unroll\") for (int e = 0; e < " + n(V) + "; ++e) {\n" + none + "    }\n  }\n};\n";
@@ -273,7 +275,7 @@ void take_text(Writer& w, Body& body, size_t sweep) {
   body.open_loop();
   for (uint16_t j : kernel.sweeps[sweep].reductions) {
     const Reduction& r = kernel.reductions[j];
-    body.line("lane.f" + n(j) + "[e] = " + cast(kernel.values[r.inputs[0]].type, r.accumulate, body.at(r.inputs[0])) + ";");
+    body.line("lane.x" + n(j) + "[e] = " + cast(kernel.values[r.inputs[0]].type, r.accumulate, body.at(r.inputs[0])) + ";");
   }
   body.close_loop();
   if (valid.empty()) return;
@@ -281,7 +283,7 @@ void take_text(Writer& w, Body& body, size_t sweep) {
   body.line("if (lane.have != " + all + ") {");
   body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + n(w.V) + "; ++e) {");
   for (uint16_t j : kernel.sweeps[sweep].reductions)
-    body.line("    if (!(lane.have >> e & 1u)) lane.f" + n(j) + "[e] = " + identity_of(kernel.reductions[j]) + ";");
+    body.line("    if (!(lane.have >> e & 1u)) lane.x" + n(j) + "[e] = " + identity_of(kernel.reductions[j]) + ";");
   body.line("  }");
   body.line("}");
 }
@@ -294,7 +296,7 @@ std::string together_text(Writer& w, size_t sweep) {
   std::string fold, meet;
   for (uint16_t k : kernel.sweeps[sweep].reductions) {
     const Reduction& r = kernel.reductions[k];
-    const std::string t = c_type(compute_type(r.accumulate)), id = n(k), f = "x[j].f" + id, q = "q" + id, m = "m" + id, s = "s" + id, c = "n" + id;
+    const std::string t = c_type(compute_type(r.accumulate)), id = n(k), f = "x[j].x" + id, q = "q" + id, m = "m" + id, s = "s" + id, c = "n" + id;
     if (r.fold == Fold::op) {
       const std::string name = reducer(r.op).function;
       fold += "    " + vectors + q + " = " + name + "(" + q + ", " + reducer(r.op).tree + "(" + f + "));\n";
@@ -325,7 +327,7 @@ std::string together_text(Writer& w, size_t sweep) {
 std::string result_text(const Kernel& kernel, const Inst& result, const StateLayout& layout) {
   const Reduction& r = kernel.reductions[result.reduction];
   const std::string id = n(result.reduction), x = layout.lanes > 1 ? "[e]" : "";
-  if (r.fold == Fold::op && is_arg(r.op)) return cast(DType::i64, result.type, "acc.i" + id + x);
+  if (r.fold == Fold::op && is_arg(r.op)) return cast(DType::i64, result.type, "acc.at" + id + x);
   const DType from = compute_type(r.accumulate);
   std::string value;
   if (r.fold == Fold::op) {
@@ -333,7 +335,7 @@ std::string result_text(const Kernel& kernel, const Inst& result, const StateLay
   } else if (r.fold == Fold::online) {
     // Of two sweeps, exp(x - max) is NaN where all elements are -inf; of nothing the sum is 0.
     const std::string m = "acc.m" + id + x, sum = "acc.s" + id + x;
-    const std::string exact = few_terms(kernel, r) ? sum + " * exp2_few(-fmaf(" + m + ", kLog2e, -(" + m + " * kLog2e)))" : sum;
+    const std::string exact = few_terms(kernel, r) ? sum + " * exp2_few(-fmaf(" + m + ", log2e_at(" + m + "), -" + scaled(m) + "))" : sum;
     value = result.index == 0 ? "acc.m" + id + x
                               : "(" + m + " != lowest<" + c_type(from) + ">() ? " + exact + " : columns(a) != 0 ? " + m + " - " + m + " : " + sum + ")";
   } else {
