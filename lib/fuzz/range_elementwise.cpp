@@ -199,7 +199,8 @@ struct Elementwise {
         if (meets_zero(x, args[0].order) || args[0].order.number(x.low) < 0) return Keys::free(order);
         break;
       case Op::sin: case Op::cos:
-        if (!(width < 0.5)) return {order.nearest(-1), order.nearest(1)};
+        if (!std::isfinite(width)) return Keys::free(order);
+        if (width > 0.5) return {order.nearest(-1), order.nearest(1)};
         break;
       case Op::tan: {
         const Keys y = hull(k);

@@ -48,7 +48,8 @@ struct Blocks {
   }
 };
 
-/// For each output the input whose memory it takes, or -1: sometimes, where type and extents are equal.
+/// For each output the input whose memory it takes, or -1: sometimes, where type and extents are equal. Not on simt: lanes of a block that
+/// have no row read the last one again and drop what they read, which its race detector tells of.
 std::vector<int> taken_over(const Graph& graph, const std::vector<fuzz::Placed>& inputs, const std::vector<fuzz::Placed>& outputs, uint64_t seed) {
   std::vector<int> out(outputs.size(), -1);
   fuzz::Random random(seed ^ 0xa11a5);
@@ -75,7 +76,7 @@ Result<std::string> run_on(const TrialOptions& options, const std::string& devic
     const Type& type = graph.node(port.node).type;
     outputs.push_back(fuzz::output_block(port.name, type.dtype, extents_of(type.shape, sizes), seed));
   }
-  const std::vector<int> taken = taken_over(graph, inputs, outputs, seed);
+  const std::vector<int> taken = device_name == "simt" ? std::vector<int>(outputs.size(), -1) : taken_over(graph, inputs, outputs, seed);
   Blocks blocks{program->impl().backend(), {}, {}};
   blocks.host.reserve(inputs.size() + outputs.size());
   std::vector<Buffer> in, out;
