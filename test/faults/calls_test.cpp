@@ -4,13 +4,18 @@
 #include <fusec/fusec.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <clocale>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <locale>
+#include <sstream>
 #include <thread>
 
 namespace fusec {
@@ -361,6 +366,34 @@ TEST(Determinism, TheSameSumFiftyTimes) {
   for (std::thread& t : threads) t.join();
   for (float sum : sums) EXPECT_EQ(std::memcmp(&sum, &sums[0], 4), 0);
   EXPECT_FALSE(std::isnan(sums[0]));
+}
+
+TEST(Paths, CacheBehindSpacesAndQuotes) {
+  namespace fs = std::filesystem;
+  const fs::path fusec = fs::path(FUSEC_BINARY_DIR) / "fusec";
+  if (!fs::exists(fusec) || host_devices(false).back() != "cpu") GTEST_SKIP() << "wants the command line and the CPU back end";
+  const fs::path folder = fs::temp_directory_path() / ("fu sec é\"x$HOME `" + std::to_string(getpid()));
+  fs::remove_all(folder);
+  std::ofstream(fs::path(folder.string() + ".fus")) << "graph @g(%x: f32[4]) -> f32[4] { %y = neg %x return %y }\n";
+  setenv("FUSEC_TEST_PROGRAM", fusec.c_str(), 1);
+  setenv("FUSEC_TEST_GRAPH", (folder.string() + ".fus").c_str(), 1);
+  const std::string before = std::getenv("FUSEC_CACHE_DIR") ? std::getenv("FUSEC_CACHE_DIR") : "";
+  setenv("FUSEC_CACHE_DIR", folder.c_str(), 1);
+  const std::string run = "\"$FUSEC_TEST_PROGRAM\" run \"$FUSEC_TEST_GRAPH\" --device cpu -q --time > \"$FUSEC_TEST_GRAPH.out\" 2>&1";
+  const auto output = [&] {
+    std::ostringstream out;
+    out << std::ifstream(folder.string() + ".fus.out").rdbuf();
+    return out.str();
+  };
+  EXPECT_EQ(std::system(run.c_str()), 0) << output();
+  EXPECT_FALSE(fs::is_empty(folder));
+  EXPECT_EQ(std::system(run.c_str()), 0) << output();
+  EXPECT_NE(output().find("LLVM not needed"), std::string::npos) << output();
+  if (before.empty()) unsetenv("FUSEC_CACHE_DIR");
+  else setenv("FUSEC_CACHE_DIR", before.c_str(), 1);
+  fs::remove_all(folder);
+  fs::remove(folder.string() + ".fus");
+  fs::remove(folder.string() + ".fus.out");
 }
 
 struct CommaAndGroups : std::numpunct<char> {
