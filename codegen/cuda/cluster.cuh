@@ -18,6 +18,21 @@ D void cluster_sync() {
   asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
 #endif
 }
+// The halves of a barrier of the whole cluster, for whole warps, that orders no memory but what a fence in front of it does.
+D void cluster_arrive_relaxed() {
+#ifdef FUSEC_SIMT
+  simt_cluster_arrive();
+#else
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+D void cluster_wait() {
+#ifdef FUSEC_SIMT
+  simt_cluster_wait();
+#else
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
 // The same variable in the shared memory of the block with that rank.
 template <class T> D const T* cluster_map(const T* mine, u32 rank) {
 #ifdef FUSEC_SIMT

@@ -486,7 +486,8 @@ std::vector<std::string> Emitter::skeletons() const {
   switch (s_.skeleton) {
     case Template::pointwise: return {"pointwise.cuh"};
     case Template::rows:
-      if (s_.keep == Keep::registers) return {"cluster.cuh", "rows_held.cuh"};
+      if (s_.keep == Keep::registers && s_.cluster > 1) return {"cluster.cuh", "async.cuh", "rows_held.cuh", "meeting.cuh"};
+      if (s_.keep == Keep::registers) return {"rows_held.cuh"};
       if (s_.keep == Keep::reload) return {"each_vector.cuh", "rows_looped.cuh"};
       return {"cluster.cuh", "rows_shared.cuh"};
     case Template::column: return {"column.cuh"};

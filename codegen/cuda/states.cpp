@@ -107,6 +107,10 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
   const std::string x = many ? "[e]" : "", self = "AccOf<" + n(sweep) + ">";
   const std::string loop = many ? "    _Pragma(\"unroll\") for (int e = 0; e < " + n(layout.lanes) + "; ++e) {\n" : "";
   const std::string end = many ? "    }\n" : "";
+  // Rows in registers that fill all their lanes: whoever meets has the same count, a constant, so it does not travel.
+  const Schedule& schedule = w.schedule;
+  const bool alike = schedule.skeleton == Template::rows && schedule.keep == Keep::registers && schedule.edges == Edges::full &&
+                     schedule.block[schedule.vector_axis] != 0;
   std::string members, zero, merge, settle, peer, fresh, put, get;
   for (const auto& f : layout.fields) {
     members += "  " + c_type(f.type) + " " + f.name + (many ? "[" + n(layout.lanes) + "]" : "") + ";\n";
@@ -114,6 +118,10 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
       peer += "    out." + f.name + x + " = 0;\n";
       get += "    " + f.name + x + " = 0;\n";
       fresh += "    " + f.name + x + " = 0;\n";
+      continue;
+    }
+    if (f.name[0] == 'n' && alike) {
+      peer += "    out." + f.name + x + " = " + f.name + x + ";\n";
       continue;
     }
     peer += "    out." + f.name + x + " = ::peer(" + f.name + x + ", mask);\n";

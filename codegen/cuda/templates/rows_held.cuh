@@ -1,11 +1,21 @@
 // Rows: Lanes lanes share a row, several rows a warp (Lanes < 32), a warp, or the warps of a block (Lanes = Threads), or those of all
 // blocks of a cluster. The row stays in registers, Steps vectors a lane, as the packed words of the cut.
 
+// A block that is alone has nobody to meet; of the blocks of a cluster: meeting.cuh.
+template <int Cluster, int Bytes, bool Many> struct Meeting {
+  enum { kBytes = 16 };
+  __device__ __forceinline__ explicit Meeting(char*) {}
+  __device__ __forceinline__ int rank() const { return 0; }
+  __device__ __forceinline__ void enter() {}
+  template <class A> __device__ __forceinline__ void merge(A&) {}
+};
+
 // Sweeps S and later over a held row: fold every step, merge the lanes, finish the row's values.
 template <int S, class K, int Lanes, int Steps, int Threads, int Cluster> struct Held {
   typedef typename K::Ix Ix;
+  typedef Meeting<Cluster, K::AccBytes, (Cluster > 1)> Blocks;
   static __device__ __forceinline__ void sweep(const typename K::Args& a, typename K::At& t, int lane, Ix columns,
-                                               typename K::Keep (&keep)[Steps], typename K::Row& row, char* scratch, char* meet, int& turn) {
+                                               typename K::Keep (&keep)[Steps], typename K::Row& row, char* scratch, int& turn, Blocks& blocks) {
     if constexpr (S < K::Folds) {
       const Ix skew = K::skew(a, t);
       typename K::template Acc<S> acc;
@@ -19,11 +29,10 @@ template <int S, class K, int Lanes, int Steps, int Threads, int Cluster> struct
           K::fold(Int<S>(), a, t, K::Full || left >= K::V ? (int)K::V : (int)left, keep[s], row, acc);
         }
       }
-      const int now = turn;
       merge_lanes<Lanes, Threads>(acc, scratch, turn);
-      if constexpr (Cluster > 1) merge_cluster<Cluster>(acc, meet, now);
+      blocks.merge(acc);
       K::finish(Int<S>(), a, t, K::V, acc, row);
-      Held<S + 1, K, Lanes, Steps, Threads, Cluster>::sweep(a, t, lane, columns, keep, row, scratch, meet, turn);
+      Held<S + 1, K, Lanes, Steps, Threads, Cluster>::sweep(a, t, lane, columns, keep, row, scratch, turn, blocks);
     }
   }
 };
@@ -33,12 +42,13 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
   typedef typename K::Ix Ix;
   constexpr int kRows = Threads / Lanes;
   __shared__ __align__(16) char scratch[Lanes > 32 ? 2 * (Threads / 32) * K::AccBytes : 16];
-  __shared__ __align__(16) char meet[Cluster > 1 ? 2 * K::AccBytes : 16];
+  typedef Meeting<Cluster, K::AccBytes, (Cluster > 1)> Blocks;
+  __shared__ __align__(16) char meet[Blocks::kBytes];
+  Blocks blocks(meet);
   int turn = 0;
   const u64 policy = K::policy(a);
   const Ix rows = K::rows(a), columns = K::columns(a);
-  int lane = threadIdx.x % Lanes;
-  if constexpr (Cluster > 1) lane += (int)cluster_rank() * Lanes;
+  const int lane = threadIdx.x % Lanes + blocks.rank() * Lanes;
   for (Ix base = (Ix)(blockIdx.x / Cluster) * (kRows * R); base < rows; base += (Ix)(gridDim.x / Cluster) * (kRows * R)) {
     typename K::At t[R];
     typename K::Row row[R];
@@ -62,6 +72,7 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
         }
       }
     }
+    blocks.enter();
 #pragma unroll
     for (int r = 0; r < R; ++r) {
       const bool live = (kRows == 1 && R == 1) || base + r * kRows + (Ix)(threadIdx.x / Lanes) < rows;
@@ -75,7 +86,7 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
           K::cut(a, t[r], raw[r][s], row[r], keep[s]);
         }
       }
-      Held<0, K, Lanes, Steps, Threads, Cluster>::sweep(a, t[r], lane, columns, keep, row[r], scratch, meet, turn);
+      Held<0, K, Lanes, Steps, Threads, Cluster>::sweep(a, t[r], lane, columns, keep, row[r], scratch, turn, blocks);
       if constexpr (K::Stores) {
 #pragma unroll
         for (int s = 0; s < Steps; ++s) {
@@ -90,5 +101,5 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
       if (live && lane == 0) K::row_store(a, t[r], 1, row[r]);
     }
   }
-  if constexpr (Cluster > 1) cluster_sync();  // a peer may still read from here
+  blocks.enter();  // a cluster without a row
 }
