@@ -280,6 +280,10 @@ std::string Body::compute(Val v) {
     out = cell(Op::mul, compute_type(inst.type), {args[0], "row.q" + dec(inst.args[1]) + (w_.view.wide(inst.args[1]) ? "[e]" : "")});
     return w_.rounds(v) ? round(inst.type, out) : out;
   }
+  if (w_.divides_bf16(v)) {
+    out = "over_bf16(" + args[0] + ", g" + dec(v) + ")";
+    return w_.rounds(v) ? round(inst.type, out) : out;
+  }
   if (w_.divides_by_one(v)) {
     out = w_.is_small(inst.args[0]) ? "over_small(" + args[0] + ", g" + dec(v) + ")"
                                     : "over(" + args[0] + ", g" + dec(v) + ", b" + dec(v) + ")";
@@ -400,6 +404,10 @@ void Body::value(Val v) {
   }
   if (w_.contracted[v]) return;
   if (w_.paired[v]) return pair_value(v);
+  if (w_.divides_bf16(v)) {
+    close_loop();
+    line("const NarrowDivisor g" + dec(v) + " = narrow_divisor(" + at(inst.args[1]) + ");");
+  }
   if (w_.packs[v]) {
     const std::string exact = "o" + dec(v), words = "p" + dec(v);
     hoist("f32 " + exact + "[" + count + "];");

@@ -57,6 +57,7 @@ class Emitter {
   DType kept_type(Val v) const { return cuda::kept_type(k_, v); }
   std::string kept_words(Val v) const;
   unsigned lanes() const { return column_ ? w_.V : 1; }
+  bool exact() const;
 
   // Parts of K.
   Body body(int indent) {
@@ -500,6 +501,15 @@ std::vector<std::string> Emitter::skeletons() const {
   return {};
 }
 
+// Is it known in the text that there is no short tile, or that a row fills its lanes?
+bool Emitter::exact() const {
+  if (s_.skeleton != Template::pointwise) return s_.block[s_.vector_axis] != 0;
+  Dim rows = 1;
+  for (const Axis& axis : k_.axes) rows = rows * axis.extent;
+  const int64_t tile = int64_t(s_.threads) * w_.V * std::max<int>(1, s_.rows_in_flight);
+  return rows.is_constant() && rows.constant() % tile == 0;
+}
+
 Code Emitter::code() {
   if (held_) held();
   else passes();
@@ -520,7 +530,7 @@ Code Emitter::code() {
   std::string k = "struct K {\n  typedef " + ix + " Ix;\n";
   // An enumeration: constants of a class would become variables of the module.
   k += "  enum { V = " + n(w_.V) + ", Folds = " + n(folds_) + ", AccBytes = " + n(state) + ", Full = " + n(s_.edges == Edges::full || w_.V == 1) +
-       ", Exact = " + n(s_.block[s_.vector_axis] != 0) + ", Stores = " + n(!view_.element_stores().empty()) + ", Windows = " +
+       ", Exact = " + n(exact()) + ", Stores = " + n(!view_.element_stores().empty()) + ", Windows = " +
        n(w_.windows()) + " };\n";
   std::string number = "  D Ix rows(const Args& a) { return " + product(false) + "; }\n";
   number += "  D Ix columns(const Args& a) { return " + product(true) + "; }\n";

@@ -62,7 +62,7 @@ template <int Lanes, int Threads, class A> D void merge_lanes(A& acc, char* scra
     turn ^= 1;
     if (threadIdx.x % 32 == 0) acc.put(at + threadIdx.x / 32);
     __syncthreads();
-    acc.get(at + (threadIdx.x / Lanes * kWarps + threadIdx.x % kWarps));
+    acc.get(at + ((Threads > Lanes ? threadIdx.x / Lanes * kWarps : 0) + threadIdx.x % kWarps));
     butterfly<kWarps>(acc);
   }
 }

@@ -113,7 +113,18 @@ bool Writer::is_small(Val v) const {
 bool Writer::divides_by_one(Val v) const {
   const Inst& i = inst(v);
   return i.kind == Kind::compute && i.op == Op::div && compute_type(i.type) == DType::f32 && V > 1 && view.wide(v) &&
-         !view.wide(i.args[1]) && !by_reciprocal(v);
+         !view.wide(i.args[1]) && !by_reciprocal(v) && !divides_bf16(v);
+}
+
+bool Writer::divides_bf16(Val v) const {
+  const Inst& i = inst(v);
+  auto exact = [&](Val x) {
+    const Inst& from = inst(x);
+    const bool converted = from.kind == Kind::compute && (from.op == Op::cast || from.op == Op::bitcast);
+    return from.type == DType::bf16 && (from.kind == Kind::load || from.rounds || converted);
+  };
+  return i.kind == Kind::compute && i.op == Op::div && i.type == DType::bf16 && i.rounds && view.wide(v) && !view.wide(i.args[1]) &&
+         exact(i.args[0]) && exact(i.args[1]) && !by_reciprocal(v);
 }
 
 std::string Writer::valid() const {

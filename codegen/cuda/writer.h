@@ -56,6 +56,8 @@ struct Writer {
   bool is_small(Val v) const;
   /// Is this a division of a lane's vector by one f32? Then the reciprocal is taken once (same bits: `over` in cells.cuh).
   bool divides_by_one(Val v) const;
+  /// The same where all three are bf16: a product (same bits: `over_bf16` in cells.cuh).
+  bool divides_bf16(Val v) const;
   /// Members of the space that a linear number walks (see emit.cpp): "t.r" and "t.e".
   std::string number(bool reduced) const { return reduced ? "t.e" : "t.r"; }
   /// Are the elements of a lane's vector neighbours in memory, in ascending order? Then they are fetched in pieces.

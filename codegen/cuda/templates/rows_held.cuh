@@ -45,11 +45,12 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
   typedef Meeting<Cluster, K::AccBytes, (Cluster > 1)> Blocks;
   __shared__ __align__(16) char meet[Blocks::kBytes];
   Blocks blocks(meet);
-  int turn = 0;
   const u64 policy = K::policy(a);
   const Ix rows = K::rows(a), columns = K::columns(a);
-  const int lane = threadIdx.x % Lanes + blocks.rank() * Lanes;
-  for (Ix base = (Ix)(blockIdx.x / Cluster) * (kRows * R); base < rows; base += (Ix)(gridDim.x / Cluster) * (kRows * R)) {
+  const Ix line = kRows > 1 ? (Ix)(threadIdx.x / Lanes) : 0;  // of the rows that the block takes together
+  const int lane = (kRows > 1 ? threadIdx.x % Lanes : threadIdx.x) + blocks.rank() * Lanes;
+  for (Ix base = (Ix)(blockIdx.x / Cluster) * (kRows * R); base < rows;) {
+    int turn = 0;
     typename K::At t[R];
     typename K::Row row[R];
     typename K::template Raw<0> raw[R][Steps];
@@ -57,9 +58,9 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
 #pragma unroll
     for (int r = 0; r < R; ++r) {
       // Lanes without a row of their own repeat the last one and store nothing: barriers and shuffles need everybody.
-      const Ix own = base + r * kRows + (Ix)(threadIdx.x / Lanes);
+      const Ix own = base + r * kRows + line;
       t[r] = typename K::At{};
-      K::row_at(a, own < rows ? own : rows - 1, t[r]);
+      K::row_at(a, kRows * R == 1 || own < rows ? own : rows - 1, t[r]);
       K::row(a, t[r], K::V, row[r]);
       const Ix skew = K::skew(a, t[r]);
 #pragma unroll
@@ -75,7 +76,7 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
     blocks.enter();
 #pragma unroll
     for (int r = 0; r < R; ++r) {
-      const bool live = (kRows == 1 && R == 1) || base + r * kRows + (Ix)(threadIdx.x / Lanes) < rows;
+      const bool live = kRows * R == 1 || base + r * kRows + line < rows;
       const Ix skew = K::skew(a, t[r]);
       typename K::Keep keep[Steps];
 #pragma unroll
@@ -100,6 +101,9 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
       }
       if (live && lane == 0) K::row_store(a, t[r], 1, row[r]);
     }
+    base += (Ix)(gridDim.x / Cluster) * (kRows * R);
+    // Turns begin anew, so that a grid of a block a row has none to count.
+    if (Lanes > 32 && base < rows) __syncthreads();
   }
   blocks.enter();  // a cluster without a row
 }
