@@ -24,7 +24,10 @@ std::string Error::text() const {
   } else if (!at.file.empty()) {
     out += " ";
   }
-  out += cut(message, kMaxMessage);
+  for (const char c : cut(message, kMaxMessage)) {  // names may hold line ends
+    if (c == '\n') out += "\\n";
+    else out += c;
+  }
   if (at.line > 0 && !at.text.empty()) {
     // Long lines are cut to a window around the column; tabs stay tabs, so that the caret stands below its character.
     constexpr size_t kWindow = 100;

@@ -30,10 +30,14 @@ Result<Tensors> npz(std::string_view bytes) { return cli::parse_npz(bytes, {}); 
 }  // namespace
 
 std::string read_onnx(std::string_view bytes) {
-  const Result<Imported> model = import_onnx_bytes(bytes);
-  if (!model) return model.error().kind == Error::input ? "" : "no input error: " + model.error().text();
-  if (model->defaults.size() != model->graph.inputs().size()) return "defaults and inputs differ in number";
-  return hold_together(model->graph);
+  for (const bool boundaries : {false, true}) {
+    const Result<Imported> model = import_onnx_bytes(bytes, "", {.boundaries = boundaries});
+    if (!model && model.error().kind != Error::input) return "no input error: " + model.error().text();
+    if (!model) continue;
+    if (model->defaults.size() != model->graph.inputs().size()) return "defaults and inputs differ in number";
+    if (std::string fault = hold_together(model->graph); !fault.empty()) return fault;
+  }
+  return "";
 }
 
 std::string read_npy(std::string_view bytes) {

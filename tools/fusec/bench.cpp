@@ -51,7 +51,7 @@ Result<std::vector<Workload>> chosen(const Options& o, const Backend& device, st
         Result<Sizes> sizes = parse_dims(dims_of(graph, o.dims));
         if (!sizes) return sizes.error();
         if (Result<double> moved = footprint(graph, *sizes); !moved) return moved.error().note("while reading " + file);
-        out.push_back({"@" + printable(graph.name()), {print(graph), std::move(*sizes), {}, 0}, 0});
+        out.push_back({"@" + printable(one_line(graph.name())), {print(graph), std::move(*sizes), {}, 0}, 0});
       }
     }
     return out;
@@ -192,7 +192,7 @@ int run_files(const Options& o) {
         continue;
       }
       const double rate = timing.bytes / timing.median;
-      std::cout << column("@" + printable(graph.name()), 32) << column(time_text(timing.median), 11) << column(fixed(timing.spread * 100, 0) + " %", 8)
+      std::cout << column("@" + printable(one_line(graph.name())), 32) << column(time_text(timing.median), 11) << column(fixed(timing.spread * 100, 0) + " %", 8)
                 << column(size_text(timing.bytes), 11) << column(size_text(rate) + "/s", 13)
                 << (ceiling > 0 ? fixed(rate / ceiling * 100, 0) + " %" : "-") << std::endl;
       rows.push_back({{"file", file}, {"graph", graph.name()}, {"device", timing.device}, {"median_s", timing.median}, {"best_s", timing.best},

@@ -141,7 +141,7 @@ Result<CheckReport> check(const Graph& graph, std::span<const Tensor> inputs, co
     }
     const Difference diff = compare(got[i], w, bound);
     report.good &= diff.wrong == 0;
-    report.text += std::string(diff.wrong ? "check FAILED: " : "check: ") + graph.outputs()[i].name + ": ";
+    report.text += std::string(diff.wrong ? "check FAILED: " : "check: ") + one_line(graph.outputs()[i].name) + ": ";
     if (diff.differing == 0) report.text += "every bit as the reference";
     else
       report.text += std::to_string(diff.differing) + " of " + std::to_string(w.elements()) + " elements differ, by at most " +

@@ -43,7 +43,7 @@ std::string value_name(const Graph& graph, NodeId id) {
 
 std::string operands(const Graph& graph, const std::vector<NodeId>& ids) {
   std::string out;
-  for (NodeId id : ids) out += (out.empty() ? "" : ", ") + value_name(graph, id) + " " + text(graph.node(id).type);
+  for (NodeId id : ids) out += (out.empty() ? "" : ", ") + one_line(value_name(graph, id)) + " " + text(graph.node(id).type);
   return out;
 }
 
@@ -64,8 +64,8 @@ double moved(const Planned& planned) {
 
 std::string as_text(const Graph& graph, const Planned& planned, const Options& o, const Costs& costs) {
   const Graph& g = *planned.plan->graph;
-  std::string out = "graph @" + graph.name() + " for " + o.kernel.target + ": " + saving_text(planned.kernels.size(), moved(planned), g, planned.sizes) + "\n";
-  for (const std::string& symbol : planned.assumed) out += "  assumed: " + symbol + " = 1024\n";
+  std::string out = "graph @" + one_line(graph.name()) + " for " + o.kernel.target + ": " + saving_text(planned.kernels.size(), moved(planned), g, planned.sizes) + "\n";
+  for (const std::string& symbol : planned.assumed) out += "  assumed: " + one_line(symbol) + " = 1024\n";
   if (o.costs)
     out += "  limits: copy " + size_text(costs.limits.copy) + "/s, " + fixed(costs.limits.arithmetic * 1e-12, 2) + " T adds/s (" + costs.limits.source + ")\n";
   for (size_t i = 0; i < planned.kernels.size(); ++i) {
@@ -85,8 +85,8 @@ std::string as_text(const Graph& graph, const Planned& planned, const Options& o
     if (!k.choice.note.empty()) out += "  note      " + k.choice.note + "\n";
   }
   for (const Refusal& r : planned.plan->refusals)
-    out += "apart: " + value_name(g, r.producer) + " and " + value_name(g, r.consumer) +
-           (r.siblings() ? ", which both read " + value_name(g, r.shared) : "") + ": " + r.code + ": " + r.reason +
+    out += "apart: " + one_line(value_name(g, r.producer)) + " and " + one_line(value_name(g, r.consumer)) +
+           (r.siblings() ? ", which both read " + one_line(value_name(g, r.shared)) : "") + ": " + r.code + ": " + r.reason +
            (r.bytes > 0 ? "; together they would move " + size_text(double(r.bytes)) + " less" : "") + "\n";
   return out;
 }

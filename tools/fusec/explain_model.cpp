@@ -144,10 +144,10 @@ std::string counts_text(const std::map<std::string, size_t>& counts) {
 
 std::string as_text(const WholeModel& model, const ModelReport& r) {
   const size_t outside = model.boundaries.size();
-  std::string out = "model @" + model.name + " for " + r.target + ": " + std::to_string(model.nodes) + " nodes of operator set " +
+  std::string out = "model @" + one_line(model.name) + " for " + r.target + ": " + std::to_string(model.nodes) + " nodes of operator set " +
                     std::to_string(model.operator_set) + ", " + std::to_string(outside) + " left to others, " + std::to_string(model.regions.size()) +
                     (model.regions.size() == 1 ? " region\n" : " regions\n");
-  for (const std::string& symbol : r.assumed) out += "  assumed: " + symbol + " = 1024\n";
+  for (const std::string& symbol : r.assumed) out += "  assumed: " + one_line(symbol) + " = 1024\n";
   out += "  limits: copy " + size_text(r.limits.copy) + "/s, " + fixed(r.limits.arithmetic * 1e-12, 2) + " T adds/s (" + r.limits.source + ")\n";
   for (const ModelStep& step : model.steps) {
     if (!step.is_region()) continue;
@@ -161,7 +161,7 @@ std::string as_text(const WholeModel& model, const ModelReport& r) {
   for (const auto& [what, n] : r.left_out) out += "left out: " + what.first + " " + std::to_string(n) + ": " + what.second + "\n";
   if (!r.unknown.empty()) out += "not known: " + counts_text(r.unknown) + "\n";
   if (!r.unshaped.empty()) {
-    out += "no shape known: " + std::to_string(r.unshaped.size()) + (r.unshaped.size() == 1 ? " tensor, %" : " tensors, first %") + r.unshaped[0] + "\n";
+    out += "no shape known: " + std::to_string(r.unshaped.size()) + (r.unshaped.size() == 1 ? " tensor, %" : " tensors, first %") + one_line(r.unshaped[0]) + "\n";
   }
   return out + "total: " + sum_text(r.after, r.before) + "\n";
 }

@@ -57,7 +57,7 @@ Action add_import(CLI::App& app) {
     Result<Model> model = import_model(options->model, {}, *sizes);
     if (!model) return fail(model.error());
     for (const auto& [name, tensor] : model->defaults)
-      std::cerr << "weight %" << name << " (" << size_text(double(tensor.data.size())) << ") is an input of the graph\n";
+      std::cerr << "weight %" << printable(one_line(name)) << " (" << size_text(double(tensor.data.size())) << ") is an input of the graph\n";
     Status written = write_output(options->output, print(model->graph));
     return written ? 0 : fail(written.error());
   };

@@ -69,7 +69,7 @@ Result<std::optional<WholeModel>> whole_model(const std::string& path, const std
 std::string tensor_text(const WholeModel& model, std::optional<size_t> tensor) {
   if (!tensor) return "none";
   const ModelTensor& t = model.tensors[*tensor];
-  return "%" + t.name + " " + (t.type ? text(*t.type) : "of unknown shape");
+  return "%" + one_line(t.name) + " " + (t.type ? text(*t.type) : "of unknown shape");
 }
 
 std::string operator_text(const ModelBoundary& boundary) {

@@ -103,7 +103,7 @@ Status write_outputs(const std::vector<std::string>& names, const std::vector<Te
 }
 
 std::string drawn_text(const Inputs& inputs, uint64_t seed) {
-  return "drawn from seed " + std::to_string(seed) + ": " + printable(join(", ", inputs.drawn.data(), inputs.drawn.data() + inputs.drawn.size())) + "\n";
+  return "drawn from seed " + std::to_string(seed) + ": " + printable(one_line(join(", ", inputs.drawn.data(), inputs.drawn.data() + inputs.drawn.size()))) + "\n";
 }
 
 /// A few elements for people: all of a small tensor, the first ones of a larger.
@@ -142,7 +142,7 @@ constexpr double kModelTolerance = 1e-3;  // of an output's largest element: lib
 bool compare(const std::vector<std::string>& names, const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
   bool good = true;
   for (size_t k = 0; k < got.size(); ++k) {
-    const std::string what = "check: " + printable(names[k]) + ": ";
+    const std::string what = "check: " + printable(one_line(names[k])) + ": ";
     if (got[k].dtype != DType::f32) {
       good &= got[k] == want[k];
       std::cout << what << (got[k] == want[k] ? "every bit as with the reference\n" : "differs\n");
@@ -173,13 +173,13 @@ int run_whole(Options& options, WholeModel whole, Tensors given) {
   if (!inputs->drawn.empty()) std::cerr << drawn_text(*inputs, options.seed);
   Timing timing;
   Result<std::vector<Tensor>> values = [&] {
-    const Progress progress("compiling and running the " + std::to_string(model->regions.size()) + " regions of @" + printable(model->name));
+    const Progress progress("compiling and running the " + std::to_string(model->regions.size()) + " regions of @" + printable(one_line(model->name)));
     return execute_model(options.execute, model, inputs->values, options.time ? &timing : nullptr);
   }();
   if (!values) return fail(values.error());
   if (Status s = write_outputs(model->output_names, *values, options.outputs); !s) return fail(s.error());
   if (!options.quiet && options.outputs.empty())
-    for (size_t i = 0; i < values->size(); ++i) std::cout << printable(model->output_names[i]) << ": " << preview((*values)[i]) << "\n";
+    for (size_t i = 0; i < values->size(); ++i) std::cout << printable(one_line(model->output_names[i])) << ": " << preview((*values)[i]) << "\n";
   if (options.time)
     std::cout << "time: " << time_text(timing.median) << " on " << timing.device << ", median of " << timing.runs << "; compile " << time_text(timing.compile) << "\n";
   if (!options.check) return 0;
@@ -210,13 +210,13 @@ int run(Options& options) {
   Timing timing;
   guard(print(*graph));
   Result<std::vector<Tensor>> values = [&] {
-    const Progress progress("compiling and running @" + printable(graph->name()));
+    const Progress progress("compiling and running @" + printable(one_line(graph->name())));
     return execute(options.execute, *graph, inputs->values, options.time ? &timing : nullptr);
   }();
   if (!values) return fail(with_reproducer(values.error(), print(*graph)));
   if (Status s = write_outputs(output_names(*graph), *values, options.outputs); !s) return fail(s.error());
   if (!options.quiet && options.outputs.empty())
-    for (size_t i = 0; i < values->size(); ++i) std::cout << printable(graph->outputs()[i].name) << ": " << preview((*values)[i]) << "\n";
+    for (size_t i = 0; i < values->size(); ++i) std::cout << printable(one_line(graph->outputs()[i].name)) << ": " << preview((*values)[i]) << "\n";
   if (options.time) {
     if (Result<std::string> saving = saving_of(*graph, inputs->values, options.execute); saving) std::cout << *saving;
     std::cout << "time: " << time_text(timing.median) << " on " << timing.device << ", median of " << timing.runs << ", "
