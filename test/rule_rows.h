@@ -20,10 +20,10 @@ namespace fusec {
 
 /// How much is tried: seconds for all rows, or minutes.
 struct Effort {
-  size_t drawn;         // tuples of values where not all are tried, for each typing of a row
+  size_t pairs, others; // tuples of values that are drawn where not all are tried, for each typing of a row: pairs of 16 bits, and others
   bool all;             // values of a variable beside several constants, and of an 8-bit constant; else special and drawn ones
 };
-inline constexpr Effort kSeconds{size_t{1} << 14, false}, kMinutes{size_t{1} << 22, true};
+inline constexpr Effort kSeconds{size_t{1} << 14, 1024, false}, kMinutes{size_t{1} << 22, size_t{1} << 16, true};
 
 inline std::vector<const RewriteRule*> all_rules() {
   std::vector<const RewriteRule*> rules;
@@ -351,7 +351,8 @@ inline Compared compare_row(const RewriteRule& rule, const Effort& effort) {
     const size_t before = out.graphs;
     for (const Pattern& spelling : spellings(rule.find))
       for (const std::vector<Tensor>& constants : choices) {
-        const size_t drawn = std::max<size_t>(1024, effort.drawn / choices.size());
+        const bool pairs = types.values.size() == 2 && bytes(types.values[0]) == 2 && bytes(types.values[1]) == 2;
+        const size_t drawn = std::max<size_t>(1024, (pairs ? effort.pairs : effort.others) / choices.size());
         if (compare_sides(rule, uses, spelling, types, constants, inputs, effort, drawn, random) == Verdict::not_there) continue;
         out.graphs++;
         if (!inputs.empty()) out.tuples += double(inputs[0].elements());
