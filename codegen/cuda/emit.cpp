@@ -65,7 +65,8 @@ class Emitter {
     for (Val v : row_values_) out.have(v, "row.v" + n(v));
     return out;
   }
-  void have_kept(Body& body) const;
+  void choose_exchange();
+  void have_kept(Body& body, size_t pass) const;
   void have_raw(Body& body, size_t pass) const;
   std::string row_members();
   std::string row_stage(size_t stage, std::string* results);
@@ -88,6 +89,10 @@ class Emitter {
   const Schedule& s_;
   View view_;
   Writer w_;
+  // Rows in registers: after this pass, whatever follows needs only this value of each element, and it takes the place of the word kept.
+  // Softmax keeps exp(x - max) once the sum has it, and no later sweep takes it again.
+  size_t exchange_pass_ = ~size_t{0};
+  Val exchanged_ = kNoVal;
   bool held_, column_, copies_, together_;
   size_t folds_;
   std::vector<Val> row_values_;
@@ -120,7 +125,26 @@ std::vector<Val> Emitter::loads(const std::vector<Val>& targets) const {
 
 std::string Emitter::kept_words(Val v) const { return "Words<" + n(bytes(kept_type(v)) * (view_.wide(v) ? w_.V : 1)) + ">"; }
 
-void Emitter::have_kept(Body& body) const {
+void Emitter::choose_exchange() {
+  if (s_.keep != Keep::registers || s_.cut.size() != 1) return;
+  const Val kept = s_.cut[0];
+  auto stop = [&](Val v) { return view_.level(v) != Level::element; };
+  for (size_t pass = 0; pass < folds_ && exchanged_ == kNoVal; ++pass) {
+    std::vector<Val> later;
+    for (size_t p = pass + 1; p <= folds_; ++p)
+      for (Val v : targets(p)) later.push_back(v);
+    for (Val v : view_.needed(targets(pass), [&](Val v) { return stop(v) || v == kept; })) {
+      const bool fits = k_.values[v].kind == Kind::compute && view_.wide(v) && !w_.contracted[v] && bytes(kept_type(v)) == bytes(kept_type(kept));
+      if (!fits) continue;
+      const std::vector<Val> rest = view_.needed(later, stop, [&](Val x) { return x == v; });
+      if (std::count(rest.begin(), rest.end(), v) && !std::count(rest.begin(), rest.end(), kept)) exchange_pass_ = pass, exchanged_ = v;
+    }
+  }
+}
+
+// What a pass finds in the registers of a row.
+void Emitter::have_kept(Body& body, size_t pass) const {
+  if (pass > exchange_pass_) return body.have_words(exchanged_, "keep.k" + n(s_.cut[0]), kept_type(exchanged_));
   for (Val v : s_.cut) body.have_words(v, "keep.k" + n(v), kept_type(v));
 }
 
@@ -268,6 +292,7 @@ void Emitter::passes() {
 
 // A row that stays on chip: loads of the cut, the cut, folds from what was kept.
 void Emitter::held() {
+  choose_exchange();
   std::vector<Val> list = loads(s_.cut), late;
   for (size_t pass = 0; pass <= folds_; ++pass)
     for (Val v : view_.needed(targets(pass), [&](Val v) { return view_.level(v) != Level::element || in_cut(v); }))
@@ -310,14 +335,16 @@ void Emitter::held() {
   function("hide(const Args& a, Keep& keep)", hide);
   for (size_t pass = 0; pass < folds_; ++pass) {
     Body fold = body(4);
-    have_kept(fold);
+    have_kept(fold, pass);
     fold.need(targets(pass));
     fold_text(w_, fold, pass, state_layout(k_, pass, 1));
-    function("fold(Int<" + n(pass) + ">, const Args& a, const At& t, int n, const Keep& keep, const Row& row, Acc<" + n(pass) + ">& acc)",
-             fold.take());
+    const bool exchanges = pass == exchange_pass_;
+    if (exchanges) fold.pack(exchanged_, kept_type(exchanged_), "keep.k" + n(s_.cut[0]));
+    function("fold(Int<" + n(pass) + ">, const Args& a, const At& t, int n, " + (exchanges ? "" : "const ") + "Keep& keep, const Row& row, Acc<" + n(pass) +
+                 ">& acc)", fold.take());
   }
   Body store = body(4);
-  have_kept(store);
+  have_kept(store, folds_);
   for (Val v : late) store.have_words(v, "late.l" + n(v), k_.operands[k_.values[v].operand].type);
   store.need(targets(folds_));
   for (Val v : view_.element_stores()) store.store(v);

@@ -146,6 +146,12 @@ void choose_pieces(Scene& c) {
   }
 }
 
+/// Is the formula of this op a few instructions (body.cpp)? A composite grants it.
+bool has_few_terms(const Inst& inst) {
+  return (inst.op == Op::exp && (inst.relax & (kFewerTerms | kNear))) ||
+         ((inst.op == Op::sigmoid || inst.op == Op::silu) && (inst.relax & kFewerTerms));
+}
+
 /// Loads, stores and arithmetic of a lane step.
 void measure(Scene& c) {
   const AxisSet all = AxisSet((1u << c.kernel.axes.size()) - 1);
@@ -156,8 +162,7 @@ void measure(Scene& c) {
     if (inst.kind == Kind::store && (inst.varies == all || !c.reduces)) c.stored += lane * int64_t(c.size(v));
     if (inst.kind != Kind::compute || c.view.level(v) != Level::element) continue;
     // Liberties of composites (body.cpp): exp in hardware, a division by a row value as a multiplication.
-    const bool few = (inst.op == Op::exp && (inst.relax & (kFewerTerms | kNear))) ||
-                     ((inst.op == Op::sigmoid || inst.op == Op::silu) && (inst.relax & kFewerTerms));
+    const bool few = has_few_terms(inst);
     const bool reciprocal = inst.op == Op::div && (inst.relax & kReciprocal) && c.view.level(inst.args[1]) == Level::row;
     c.formulas |= !few && info(inst.op).form == Form::formula;
     c.heavy += few ? 3 : reciprocal ? 1 : info(inst.op).cost;
@@ -306,11 +311,11 @@ bool shared_rows(Scene& c, const std::vector<Val>& cut, int64_t bytes) {
   return true;
 }
 
-/// Do elements go through a formula before they are reduced?
+/// Do elements go through a formula, in all its terms, before they are reduced?
 bool folds_formulas(const Scene& c) {
   for (size_t i = 0; i < c.view.folds(); ++i)
     for (Val v : c.view.needed(c.view.fold_inputs(i), [&](Val v) { return c.view.level(v) != Level::element; }))
-      if (c.kernel.values[v].kind == Kind::compute && info(c.kernel.values[v].op).form == Form::formula) return true;
+      if (c.kernel.values[v].kind == Kind::compute && info(c.kernel.values[v].op).form == Form::formula && !has_few_terms(c.kernel.values[v])) return true;
   return false;
 }
 
@@ -338,8 +343,11 @@ int64_t lanes_of(const Scene& c, const Row& row) {
   if (row.steps(32) * row.held <= 24 && row.steps(32) * c.V <= 48) return 32;  // a warp a row: shuffles only
   // Four vectors of 16 bytes a lane: more lanes of fewer vectors wait longer at barriers (layer_norm f32 4096 by 1024 lanes of
   // one vector ran at 0.74 of the copy rate, by 256 or 512 lanes at 1.00).
+  // Where each element goes through a formula on its way to a sum, blocks of 256 lanes and twice the row, so that some load while others
+  // calculate (softmax f32 [8192], written out: 512 lanes 0.75 of the copy rate, 256 lanes 0.99).
+  const bool formulas = folds_formulas(c);
   for (int64_t l : {64, 128, 256, 512})
-    if (row.steps(l) * row.held <= (l == 512 && c.V <= 4 ? 24 : 16) && row.steps(l) * c.V <= 32) return l;
+    if (row.steps(l) * row.held <= (formulas && l >= 256 ? 32 : l == 512 && c.V <= 4 ? 24 : 16) && row.steps(l) * c.V <= 32) return l;
   // More than 32 elements a lane do not fit beside what exp needs (bf16 [65536]: 392 bytes of spills).
   return row.steps(1024) * row.held <= 32 && row.steps(1024) * c.V <= 32 ? 1024 : 0;
 }
@@ -376,10 +384,12 @@ int64_t parameters(Scene& c, const std::vector<Val>& cut, const Row& row, bool f
 void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   Schedule& s = c.s;
   const int64_t lanes = s.lanes_per_row, arithmetic = c.heavy > 8 ? 16 : 4;
-  // So few rows, in every call, that each has a multiprocessor to itself: nothing hides a trip to memory, and registers are free
-  // (layer_norm of 8 rows of 4096: parameters behind the row 6.2 us, with it 5.4).
-  bool few = c.facts.rows * s.cluster <= c.device.multiprocessors * (s.threads / lanes);
-  for (const Axis& axis : c.kernel.axes) few &= axis.reduced || axis.extent.is_constant();
+  bool fixed = true;  // the number of rows, in every call
+  for (const Axis& axis : c.kernel.axes) fixed &= axis.reduced || axis.extent.is_constant();
+  const int64_t alone = ceil_div(c.facts.rows, s.threads / lanes) * s.cluster;  // blocks, of a row for each lane
+  // So few rows that each has a multiprocessor to itself: nothing hides a trip to memory, and registers are free (layer_norm of 8 rows of
+  // 4096: parameters behind the row 6.2 us, with it 5.4).
+  const bool few = fixed && alone <= c.device.multiprocessors;
   bool early = false;
   const int64_t late = parameters(c, cut, row, few, early);
   // Rows of a few bytes a lane: several at once, until a lane has 64 bytes in flight and its set-up is shared.
@@ -394,11 +404,22 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   }
   // A cluster's blocks take the row, and 32 registers besides: what counts is how many clusters load while others calculate.
   if (s.cluster > 1) s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, 32 + values));
+  // A formula on the way to a sum is as much arithmetic as a copy leaves time for: whoever calculates should not be alone.
+  if (late == 0 && folds_formulas(c))
+    s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, 16 + 4 * c.V + s.rows_in_flight * values + (s.edges == Edges::window ? 8 : 0)));
   // For large blocks without parameters of the columns that is too careful: ptxas does with the row and some 24 more, and 1,536 threads
   // instead of 1,024 are worth it (softmax f32 [8192]: 1.00 of the copy rate against 0.89).
   const int64_t least = (c.formulas ? 40 : c.V > 4 ? 28 : 24) + (s.edges == Edges::window ? 8 : 0);
   if (late == 0 && (lanes >= 512 || (lanes >= 256 && (arithmetic > 4 || (c.V > 4 && c.view.folds() > 1)))))
     s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, least + values));
+  // Rows for a wave and a half: a wave of two rows a block asks for everything at once (layer_norm f32 [1024,4096]: 12.5 us, 11.8).
+  const auto resident = [&](int64_t blocks) { return blocks * c.device.multiprocessors; };
+  const uint16_t of_two = blocks_for(s.threads, 32 + 2 * values);
+  if (fixed && lanes > 32 && s.cluster == 1 && alone > resident(s.min_blocks) && ceil_div(alone, 2) <= resident(of_two)) {
+    s.rows_in_flight = 2;
+    s.min_blocks = of_two;
+    return;
+  }
   // Parameters are all asked for at once if registers allow it; what is in flight of the rows counts more (layer_norm f32 [4096]: 3 blocks
   // of 66 registers 0.95 of the copy rate, 5 of 48 1.00).
   if (late > 0 && lanes >= 128 && s.steps * c.V <= 16 && !c.formulas && s.edges == Edges::full) {
@@ -419,7 +440,9 @@ void rows(Scene& c) {
   if (cluster > 1) lanes = 256;
   // From 48 KiB on (24 KiB of narrow types, more elements a lane) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of
   // the copy rate there, f32 [32768] at 0.78.
-  const bool long_row = !lanes || (cluster == 1 && c.facts.columns * widest_size(c) > (c.V > 4 ? 24 : 48) * 1024);
+  // Not so where elements are summed through a formula: registers keep its results, the ring's slots the operands, for a second time.
+  const int64_t most = folds_formulas(c) ? 64 : c.V > 4 ? 24 : 48;
+  const bool long_row = !lanes || (cluster == 1 && c.facts.columns * widest_size(c) > most * 1024);
   if (long_row && !once) {
     if (auto chosen = ring_schedule(c.kernel, c.facts, c.device, s)) {
       s = *chosen;
