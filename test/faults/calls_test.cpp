@@ -396,6 +396,57 @@ TEST(Paths, CacheBehindSpacesAndQuotes) {
   fs::remove(folder.string() + ".fus.out");
 }
 
+// What `; variants: N` is for: results that are right at their own size only, and a text that says so.
+TEST(Variants, SeeWhatHoldsAtOneSizeOnly) {
+  namespace fs = std::filesystem;
+  const fs::path fusec = fs::path(FUSEC_BINARY_DIR) / "fusec";
+  if (!fs::exists(fusec)) GTEST_SKIP() << "wants the command line";
+  const std::string file = (fs::temp_directory_path() / ("fusec-variants-" + std::to_string(getpid()) + ".fus")).string();
+  const auto output_of = [&](const std::string& directive) {
+    std::ofstream(file) << directive << "\ngraph @g(%x: f32[N]) -> f32[N] {\n  %i = iota {shape=[N], to=f32, axis=0}\n  %y = add %x, %i\n  return %y\n}\n"
+                        << "; eval: @g([5, 5]) ==\n;   [5, 6]\n";
+    const int status = std::system((fusec.string() + " test " + file + " --device reference > " + file + ".out 2>&1").c_str());
+    std::ostringstream out;
+    out << status << " " << std::ifstream(file + ".out").rdbuf();
+    return out.str();
+  };
+  EXPECT_EQ(output_of("; variants: none").substr(0, 10), "0 2 passed");
+  EXPECT_EQ(output_of("; variants:").substr(0, 10), "0 2 passed");
+  const std::string tiled = output_of("; variants: N");
+  EXPECT_NE(tiled.find("at [2] got 7"), std::string::npos) << tiled;
+  EXPECT_NE(tiled.find("variant: 67"), std::string::npos) << tiled;
+  fs::remove(file);
+  fs::remove(file + ".out");
+}
+
+// Approximations may be less accurate; they still tell NaN and infinities apart.
+TEST(Fast, KeepsTheClassesOfFloats) {
+  const Result<Graph> graph = parse(R"(graph @g(%x: f32[4], %z: f32[4]) -> (bool[4], bool[4], bool[4], f32[4]) {
+    %y = div %x, %z
+    %0 = is_nan %y
+    %1 = is_inf %y
+    %2 = is_finite %x
+    %one = constant {value=f32[] 1.0}
+    %3 = select %0, %one, 2.0
+    return %0, %1, %2, %3 })");
+  ASSERT_GOOD(graph);
+  for (const std::string& device : host_devices()) {
+    const Result<Program> program = compile(*graph, {.device = device, .numerics = Numerics::fast, .cache = false});
+    ASSERT_GOOD(program);
+    float x[] = {0, INFINITY, NAN, 6}, z[] = {0, 2, 1, 3}, chosen[4];
+    bool nan[4], inf[4], finite[4];
+    const int64_t four[] = {4};
+    const Status done = program->run({{x, four}, {z, four}}, {{nan, four}, {inf, four}, {finite, four}, {chosen, four}});
+    ASSERT_GOOD(done);
+    for (size_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(nan[i], i == 0 || i == 2) << device << " " << i;
+      EXPECT_EQ(inf[i], i == 1) << device << " " << i;
+      EXPECT_EQ(finite[i], i == 0 || i == 3) << device << " " << i;
+      EXPECT_EQ(chosen[i], i == 0 || i == 2 ? 1 : 2) << device << " " << i;
+    }
+  }
+}
+
 struct CommaAndGroups : std::numpunct<char> {
   char do_decimal_point() const override { return ','; }
   char do_thousands_sep() const override { return '.'; }
