@@ -43,6 +43,7 @@ std::optional<LazyPair> lazy_pair(const Kernel& kernel) {
   out.shifted = kernel.values[out.e].args[0];
   if (!is_op(kernel, out.shifted, Op::sub)) return {};
   out.x = kernel.values[out.shifted].args[0];
+  if (!(kernel.values[out.x].varies & kernel.reduced_axes())) return {};  // equal elements, no vectors to keep
   if (out.x != max.inputs[0] || kernel.values[out.shifted].args[1] != max.results[0] ||
       kernel.values[out.x].type != DType::f32)
     return {};

@@ -170,6 +170,13 @@ struct Elementwise {
 
   Keys at(int64_t k) const {
     if (node.op == Op::select) return selected(k);
+    if (node.op == Op::bitcast && args[0].keys(k).nan) return Keys::free(order);
+    if (node.op == Op::copysign && args[1].keys(k).nan && !args[0].keys(k).nan) {
+      const Keys x = args[0].keys(k);
+      if (x.anything()) return x;
+      const double most = std::max(std::abs(order.number(x.low)), std::abs(order.number(x.high)));
+      return {order.nearest(-most), order.nearest(most)};
+    }
     bool exact = true;
     double operands = 0;
     for (const Operand& arg : args) {
@@ -221,8 +228,9 @@ struct Elementwise {
 
 Status elementwise_ranges(const Node& node, std::span<const Ranges* const> args, Numerics numerics, Ranges& out) {
   const DType type = args[node.op == Op::select ? 1 : 0]->value.dtype;
+  const bool reads_sign = node.op == Op::bitcast || node.op == Op::copysign;  // of a NaN, which is open
   Elementwise e{node, {}, slack(node, type, numerics), {}, Order(node.type.dtype), type};
-  if (is_nothing(e.allowed) && std::all_of(args.begin(), args.end(), [](const Ranges* r) { return r->exact(); })) return Done{};
+  if (!reads_sign && is_nothing(e.allowed) && std::all_of(args.begin(), args.end(), [](const Ranges* r) { return r->exact(); })) return Done{};
   const int64_t count = out.value.elements();
   for (size_t a = 0; a < args.size(); ++a) {
     Operand operand{args[a], Order(args[a]->value.dtype), places(args[a]->value.extents, out.value.extents, count), a, {}};

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "lib/ir/formula.h"
 #include "lib/kernel/axes.h"
 
 namespace fusec {
@@ -83,6 +84,16 @@ struct Contraction {
 
 }  // namespace
 
+namespace {
+
+/// A formula of its own for a narrow result: it ends in the rounding, which makes the infinities and the zeros of what left the range.
+bool has_narrow_form(const Inst& inst) {
+  return inst.kind == Kind::compute && info(inst.op).form == Form::formula && is_float(inst.type) && compute_type(inst.type) != inst.type &&
+         formula(inst.op, inst.type) != formula(inst.op, DType::f32);
+}
+
+}  // namespace
+
 void relax_rounding(Kernel& kernel) {
   std::vector<char> seen(kernel.values.size(), false);
   for (const Inst& inst : kernel.values) {
@@ -92,7 +103,7 @@ void relax_rounding(Kernel& kernel) {
       for (Val arg : inst.args) seen[arg] = true;
   }
   for (size_t k = 0; k < kernel.values.size(); k++)
-    if (!seen[k] && kernel.values[k].op != Op::cast) kernel.values[k].rounds = false;
+    if (!seen[k] && kernel.values[k].op != Op::cast && !has_narrow_form(kernel.values[k])) kernel.values[k].rounds = false;
 }
 
 void grant(Kernel& kernel, Numerics numerics) {

@@ -145,6 +145,17 @@ TEST(Ranges, CompositesAreHeldClosely) {
   }
 }
 
+TEST(Ranges, ASignOfANaNIsOpen) {
+  const Tensor x = tensor(DType::f32, {2}, {NAN, 4});
+  const fuzz::Ranges sign = ranges("graph @g(%x: f32[2]) -> f32[2] { %s = sqrt %x\n %y = copysign 3.0, %s\n return %y }", {x});
+  EXPECT_TRUE(may_be(sign, -3));
+  EXPECT_TRUE(may_be(sign, 3));
+  EXPECT_FALSE(may_be(sign, -3, 1));
+  const fuzz::Ranges bits = ranges("graph @g(%x: f32[2]) -> i32[2] { %s = sqrt %x\n %y = bitcast %s {to=i32}\n return %y }", {x});
+  EXPECT_TRUE(may_be(bits, 7));
+  EXPECT_FALSE(may_be(bits, 7, 1));
+}
+
 TEST(Ranges, WiderModesAreWider) {
   const std::string text = "graph @g(%x: bf16[2]) -> bf16[2] { %a = mul %x, %x\n %y = add %a, %x\n return %y }";
   const Tensor x = tensor(DType::bf16, {2}, {1.0078125, 3});

@@ -97,6 +97,7 @@ struct Fuzzer {
     const std::string wrong = trial(how, first.graph, first.sizes, seed, &compared);
     count(first.graph, compared);
     if (wrong.empty()) return true;
+    std::cerr << ("seed " + std::to_string(seed) + ": " + printable(one_line(wrong)).substr(0, 200) + "; shrinking\n") << std::flush;
     report(seed, first, wrong, [&](const fuzz::Failing& next) { return trial(how, next.graph, next.sizes, seed); });
     return false;
   }
