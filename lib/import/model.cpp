@@ -206,6 +206,24 @@ Status Cutter::run() {
   return Done{};
 }
 
+constexpr int kMostRounds = 64;  // as deep as Ifs may lie in each other, or hang on each other
+
+/// Each round puts branches in place of the Ifs that the walk before could decide: with dims given, conditions on shapes are known.
+Result<Imported> import_with_branches(ModelFile& file, const ImportOptions& options) {
+  std::set<std::string> fixed;  // an input that decided a branch is none any more, though nobody reads it now
+  for (int round = 0;; ++round) {
+    onnx::Importer importer(file.message, file.folder, options);
+    importer.fix({fixed.begin(), fixed.end()});
+    Result<Imported> imported = importer.run();
+    if (imported) fixed.insert(imported->fixed.begin(), imported->fixed.end());
+    bool again = false;
+    const auto& decided = importer.decided();
+    for (size_t k = decided.size(); imported && round < kMostRounds && k-- > 0;)  // from behind, so that indices stay
+      again |= onnx::put_branch(file.message, decided[k].first, decided[k].second, file.names);
+    if (!again) return imported;
+  }
+}
+
 }  // namespace
 
 Result<WholeModel> read_model_bytes(std::string bytes, const std::string& folder, const ImportOptions& options) {
@@ -216,7 +234,7 @@ Result<WholeModel> read_model_bytes(std::string bytes, const std::string& folder
   file->message = std::move(*message);
   ImportOptions with = options;
   with.boundaries = true;
-  Result<Imported> imported = onnx::Importer(file->message, file->folder, with).run();
+  Result<Imported> imported = import_with_branches(*file, with);
   if (!imported) return imported.error();
   WholeModel model;
   model.file = file;

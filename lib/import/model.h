@@ -49,9 +49,11 @@ struct ModelStep {
   bool is_region() const { return region.has_value(); }
 };
 
-/// The file, read: what messages point into.
+/// The file, read: what messages point into. An If whose condition is known has been replaced by its branch; nodes are counted as
+/// they are then.
 struct ModelFile {
   std::string bytes, folder;
+  std::deque<std::string> names;  // new ones, of what comes from branches
   onnx::ModelMessage message;
 };
 

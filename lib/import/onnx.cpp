@@ -27,6 +27,7 @@ namespace {
 
 constexpr int64_t kFoldElements = 4096;  // what is worth evaluating here: shapes, axes, small tables
 constexpr int kMostWalks = 64;
+constexpr size_t kMostSearched = 4096;  // values that a shape is computed from
 
 std::string count_of(size_t n, std::string_view what) {
   return std::to_string(n) + " " + std::string(what) + (n == 1 ? "" : "s");
@@ -298,9 +299,7 @@ bool Importer::evaluate_node(const NodeMessage& node, const OpRow& row, const st
   return true;
 }
 
-/// The operand `name` has to be known: fixes the inputs that it depends on when all of them have values, and asks for
-/// another walk.
-Error Importer::explain_need(std::string_view name, Error error) {
+std::optional<std::set<std::string_view>> Importer::leaves_of(std::string_view name) const {
   std::vector<std::string_view> open{name};
   std::set<std::string_view> seen{name}, leaves;
   while (!open.empty()) {
@@ -313,16 +312,29 @@ Error Importer::explain_need(std::string_view name, Error error) {
     }
     const auto left_out = std::lower_bound(boundaries_.begin(), boundaries_.end(), producer->second,
                                            [](const Boundary& b, size_t node) { return b.node < node; });
-    if (left_out != boundaries_.end() && left_out->node == producer->second) return error;
+    if (left_out != boundaries_.end() && left_out->node == producer->second) return std::nullopt;
+    if (options_.boundaries && seen.size() > kMostSearched) return std::nullopt;  // each node that is refused may ask
     for (std::string_view in : model_.nodes[producer->second].inputs)
       if (!in.empty() && seen.insert(in).second) open.push_back(in);
   }
-  for (std::string_view leaf : leaves)
+  return leaves;
+}
+
+void Importer::fix(const std::set<std::string_view>& inputs) {
+  const size_t before = fixed_.size();
+  fixed_.insert(inputs.begin(), inputs.end());
+  again_ = fixed_.size() > before;
+}
+
+/// The operand `name` has to be known: fixes the inputs that it depends on when all of them have values, and asks for
+/// another walk.
+Error Importer::explain_need(std::string_view name, Error error) {
+  const std::optional<std::set<std::string_view>> leaves = leaves_of(name);
+  if (!leaves) return error;
+  for (std::string_view leaf : *leaves)
     if (!initializers_.contains(leaf) && !options_.values.contains(leaf))
       return error.note("it depends on input " + quote(leaf) + ", whose value is not given");
-  const size_t before = fixed_.size();
-  fixed_.insert(leaves.begin(), leaves.end());
-  again_ = fixed_.size() > before;
+  fix(*leaves);
   return error;
 }
 
@@ -390,6 +402,7 @@ Result<Imported> Importer::walk() {
   items_.clear();
   defaults_.clear();
   boundaries_.clear();
+  decided_.clear();
   ends_.clear();
   end_of_.clear();
   folded_ = 0;

@@ -16,6 +16,8 @@
 namespace fusec::onnx {
 namespace {
 
+constexpr int64_t kChoice = 16;  // elements of an input that a condition may be decided by: a rate, a mode; no data
+
 bool shaped(const Item& item) { return item.value.valid() || item.known || item.dims; }
 
 /// Operands as inputs of a builder of their own; what is known stays known.
@@ -60,11 +62,31 @@ Result<std::string> Importer::refusal(const NodeMessage& node, const OpRow& row,
   return std::string();
 }
 
+Result<std::optional<bool>> Importer::decide(const NodeMessage& node, const std::vector<Item*>& inputs) {
+  if (inputs.size() != 1 || !inputs[0]) return std::optional<bool>();
+  if (const Tensor* known = inputs[0]->known.get())
+    return known->dtype == DType::boolean && known->data.size() == 1 ? std::optional(known->data[0] != std::byte{0}) : std::optional<bool>();
+  std::set<std::string_view> given;
+  for (std::string_view leaf : leaves_of(node.inputs[0]).value_or(std::set<std::string_view>{""})) {
+    const auto value = options_.values.find(leaf);
+    if (value != options_.values.end() && value->second->elements() <= kChoice) given.insert(leaf);
+    else if (!initializers_.contains(leaf) || inputs_.contains(leaf)) return std::optional<bool>();
+  }
+  fix(given);
+  if (again_) return input_error("a choice by " + quote(*given.begin()));  // the walk begins again
+  return std::optional<bool>();
+}
+
 Result<std::optional<Boundary>> Importer::outside(size_t index, const OpRow* row, const std::vector<Item*>& inputs) {
   const NodeMessage& node = model_.nodes[index];
   Boundary out{.node = index};
   if (!row) {
     out.why = is_default_domain(node.domain) && is_boundary(node.op) ? Boundary::outside : Boundary::unknown;
+    if (out.why == Boundary::outside && node.op == "If") {
+      Result<std::optional<bool>> condition = decide(node, inputs);
+      if (!condition) return condition.error();
+      if (*condition) decided_.emplace_back(index, **condition);
+    }
     return std::optional(std::move(out));
   }
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -18,6 +18,10 @@ class Importer {
       : model_(model), folder_(folder), options_(options) {}
 
   Result<Imported> run();
+  /// Makes inputs with values known from the next walk on. The names have to outlive the importer.
+  void fix(const std::set<std::string_view>& inputs);
+  /// If nodes whose condition the last walk knew, and its value.
+  const std::vector<std::pair<size_t, bool>>& decided() const { return decided_; }
 
  private:
   Status check_model();
@@ -38,6 +42,8 @@ class Importer {
   void add_weight(std::string_view name, std::shared_ptr<const Tensor> data, Item& item);
 
   Result<std::shared_ptr<const Tensor>> initializer(std::string_view name);
+  /// What a value is computed from; nullopt when a node that was left out lies between.
+  std::optional<std::set<std::string_view>> leaves_of(std::string_view name) const;
   Error explain_need(std::string_view name, Error error);
 
   // Whole models (onnx_boundary.cpp).
@@ -45,6 +51,8 @@ class Importer {
   Result<std::optional<Boundary>> outside(size_t index, const OpRow* row, const std::vector<Item*>& inputs);
   /// The same for a node of the field: it is imported on trial.
   Result<std::string> refusal(const NodeMessage& node, const OpRow& row, const std::vector<Item*>& inputs);
+  /// The value of an If's condition, where it is known; where given values of small inputs decide it, those get fixed.
+  Result<std::optional<bool>> decide(const NodeMessage& node, const std::vector<Item*>& inputs);
   /// The graph ends at its operands and begins again at its results.
   Status add_boundary(Boundary boundary, const NodeMessage& node, const std::vector<Item*>& inputs);
   Result<std::vector<std::optional<Type>>> result_types(const NodeMessage& node, const std::vector<Item*>& inputs);
@@ -67,6 +75,7 @@ class Importer {
   std::unordered_map<std::string_view, Item> items_;
   std::unordered_map<std::string_view, const ValueInfo*> stated_;  // types that the file states of values within
   std::vector<Boundary> boundaries_;
+  std::vector<std::pair<size_t, bool>> decided_;
   std::vector<Value> ends_;                           // outputs of the graph, one a value that is read outside
   std::unordered_map<NodeId, uint32_t> end_of_;
   std::vector<std::shared_ptr<const Tensor>> defaults_;

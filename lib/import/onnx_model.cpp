@@ -41,7 +41,7 @@ struct Reader {
         case varint(3): out.i = in.get_int64(); seen = Attribute::integer; break;
         case chunk(4): out.s = view(in); seen = Attribute::string; break;
         case chunk(5): out.t = tensor(view(in)); seen = Attribute::tensor; break;
-        case chunk(6): in.skip(); seen = Attribute::graph; break;
+        case chunk(6): out.g = view(in); seen = Attribute::graph; break;
         case fixed32(7): out.floats.push_back(in.get_float()); seen = Attribute::reals; break;
         case chunk(7):
           for (float f : in.get_packed_float()) out.floats.push_back(f);
@@ -195,16 +195,32 @@ std::string dtype_name(int32_t data_type) {
   return "data type " + std::to_string(data_type);
 }
 
-Result<ModelMessage> read_model(std::string_view bytes) {
+namespace {
+/// What `read` gives, or the error for what it throws.
+template <class Read>
+Result<ModelMessage> guarded(const Read& read) {
   try {
-    ModelMessage model = Reader().model(reader(bytes));
-    if (!model.has_graph) return input_error("no graph in it: not an ONNX model, or a truncated one");
-    return model;
+    return read();
   } catch (const TooMany&) {
     return input_error("more than " + std::to_string(kMaxModelItems) + " nodes, names and attributes");
   } catch (const protozero::exception& e) {
     return input_error(std::string("damaged or truncated ONNX file: ") + e.what());
   }
+}
+}  // namespace
+
+Result<ModelMessage> read_model(std::string_view bytes) {
+  Result<ModelMessage> model = guarded([&] { return Reader().model(reader(bytes)); });
+  if (model && !model->has_graph) return input_error("no graph in it: not an ONNX model, or a truncated one");
+  return model;
+}
+
+Result<ModelMessage> read_graph(std::string_view bytes) {
+  return guarded([&] {
+    ModelMessage out;
+    Reader().graph(reader(bytes), out);
+    return out;
+  });
 }
 
 }  // namespace fusec::onnx

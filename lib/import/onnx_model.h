@@ -3,6 +3,9 @@
 // operator means. Field numbers are those of onnx/onnx.proto (onnx 1.23, IR version 13).
 
 #include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +36,7 @@ struct Attribute {
   int64_t i = 0;
   std::string_view s;
   TensorMessage t;
+  std::string_view g;  // a GraphProto, not read (read_graph)
   std::vector<float> floats;
   std::vector<int64_t> ints;
 };
@@ -41,6 +45,8 @@ struct NodeMessage {
   std::string_view name, op, domain;
   std::vector<std::string_view> inputs, outputs;  // "" = left out
   std::vector<Attribute> attributes;
+  /// Names of an enclosing graph that have others here (onnx_branches.cpp); null: none.
+  std::shared_ptr<const std::map<std::string_view, std::string_view>> scope;
 };
 
 /// A dim: a number, a name, or (neither) unknown.
@@ -78,5 +84,11 @@ struct ModelMessage {
 /// of the bytes and by a limit on the number of items, so a hostile file cannot ask for more. Errors: damaged
 /// protobuf, no graph.
 Result<ModelMessage> read_model(std::string_view bytes);
+/// Reads a GraphProto, such as a branch of If: only what belongs to a graph is set.
+Result<ModelMessage> read_graph(std::string_view bytes);
+
+/// Puts one branch of an If in the node's place: its nodes, under names that are new where they have to be, and an Identity for
+/// each result. `names` keeps new names. False, and nothing is changed, when the node has no such branch or one that cannot be read.
+bool put_branch(ModelMessage& model, size_t node, bool then_branch, std::deque<std::string>& names);  // onnx_branches.cpp
 
 }  // namespace fusec::onnx

@@ -209,6 +209,63 @@ TEST(Model, ShapesOfBoundaries) {
   }
 }
 
+// --- If with a known condition
+// -----------------------------------------------------------------------------------------------
+
+/// A branch: an attribute of If.
+Bytes branch(const std::string& which, const std::vector<Bytes>& nodes, const std::string& output, const std::vector<Bytes>& initializers = {}) {
+  Bytes graph;
+  pbf_writer g(graph);
+  for (const Bytes& n : nodes) g.add_message(1, n);
+  for (const Bytes& t : initializers) g.add_message(5, t);
+  g.add_message(12, value(output, kFloat, {}));
+  return attribute(which, 5, [&](pbf_writer& w) { w.add_message(6, graph); });
+}
+
+// A branch and the model have a value "t"; the inner If lies in that branch, reads its t, and both of its branches have a "t2".
+Model choices(const Bytes& condition) {
+  Model m{.opset = 17};
+  m.inputs = {value("x", kFloat, {"N", 4}), value("rate", kInt64, {})};
+  m.outputs = {value("y", kFloat, {})};
+  m.initializers = {longs("one", {1}), raw("sixteen", kInt64, {}, bytes_of(std::vector<int64_t>{16}))};
+  const Bytes inner = node("If", {"c"}, {"i"}, {branch("then_branch", {node("Exp", {"t"}, {"t2"})}, "t2"), branch("else_branch", {node("Tanh", {"t"}, {"t2"})}, "t2")});
+  m.nodes = {node("Abs", {"x"}, {"t"}), node("Shape", {"x"}, {"s"}), node("Slice", {"s", "zero", "one"}, {"n"}), condition, node("Squeeze", {"k"}, {"c"}),
+             node("If", {"c"}, {"u"}, {branch("then_branch", {node("Mul", {"t", "w"}, {"m"}), node("Relu", {"m"}, {"r"})}, "r", {floats("w", {4}, numbers(4))}),
+                                       branch("else_branch", {node("Sigmoid", {"x"}, {"t"}), inner, node("Add", {"i", "t"}, {"r"})}, "r")}),
+             node("Sub", {"u", "t"}, {"y"})};
+  m.initializers.push_back(longs("zero", {0}));
+  return m;
+}
+
+TEST(Branches, AConditionOnShapesPutsOneInPlace) {
+  const Model m = choices(node("Equal", {"n", "one"}, {"k"}));
+  EXPECT_EQ(steps_text(read(m, {.sizes = {{"N", 1}}})), "abs mul relu sub");
+  EXPECT_EQ(steps_text(read(m, {.sizes = {{"N", 3}}})), "abs sigmoid tanh add sub");
+  const WholeModel open = read(m);
+  ASSERT_FALSE(open.boundaries.empty());
+  EXPECT_NE(steps_text(open).find("If"), std::string::npos);
+}
+
+TEST(Branches, AGivenValueDecides) {
+  const Model m = choices(node("Equal", {"rate", "sixteen"}, {"k"}));
+  const auto rate = [](int64_t n) {
+    Tensor t{DType::i64, {}, std::vector<std::byte>(8)};
+    std::memcpy(t.data.data(), &n, 8);
+    return std::make_shared<const Tensor>(std::move(t));
+  };
+  const WholeModel sixteen = read(m, {.values = {{"rate", rate(16)}}});
+  EXPECT_EQ(steps_text(sixteen), "abs mul relu sub");
+  EXPECT_EQ(sixteen.fixed, std::vector<std::string>{"rate"});
+  EXPECT_EQ(steps_text(read(m, {.values = {{"rate", rate(8)}}})), "abs sigmoid tanh add sub");
+}
+
+TEST(Branches, ADamagedBranchStaysANode) {
+  Model m = choices(node("Equal", {"n", "one"}, {"k"}));
+  m.nodes[5] = node("If", {"c"}, {"u"}, {attribute("then_branch", 5, [](pbf_writer& w) { w.add_message(6, Bytes("\x0a\x7f")); })});
+  const WholeModel model = read(m, {.sizes = {{"N", 1}}});
+  EXPECT_NE(steps_text(model).find("If"), std::string::npos);
+}
+
 // --- the partition itself, against its definition on random graphs
 // --------------------------------------------------------------------
 

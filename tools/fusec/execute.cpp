@@ -149,6 +149,32 @@ Result<std::vector<Tensor>> execute(const ExecuteOptions& options, const Graph& 
 
 std::vector<std::string> test_devices() { return devices(); }
 
+std::pair<std::string, std::string> name_and_file(const std::string& text) {
+  const size_t at = text.find('=');
+  return at == text.npos ? std::pair{std::string(), text} : std::pair{text.substr(0, at), text.substr(at + 1)};
+}
+
+Result<Tensors> read_inputs(const std::vector<std::string>& specs, const Graph* graph) {
+  Tensors given;
+  for (const std::string& spec : specs) {
+    const auto [name, file] = name_and_file(spec);
+    if (name.empty()) {
+      Result<Tensors> tensors = read_tensors(file);
+      if (!tensors) return tensors.error();
+      const bool nameless = graph && graph->inputs().size() == 1 && tensors->size() == 1;
+      for (auto& [n, tensor] : *tensors) given[n.empty() && nameless ? graph->inputs()[0].name : n] = std::move(tensor);
+    } else {
+      std::optional<DType> wanted;
+      for (size_t i = 0; graph && i < graph->inputs().size(); ++i)
+        if (graph->inputs()[i].name == name) wanted = graph->node(graph->inputs()[i].node).type.dtype;
+      Result<Tensor> tensor = read_tensor(file, wanted);
+      if (!tensor) return tensor.error();
+      given[name] = std::move(*tensor);
+    }
+  }
+  return given;
+}
+
 std::vector<std::string> dims_of(const Graph& graph, const std::vector<std::string>& dims) {
   std::vector<std::string> out;
   for (const std::string& dim : dims)

@@ -57,6 +57,11 @@ struct Inputs {
 /// The given tensors, and the rest drawn. `dims` are "N=1024"; other named dims follow from given tensors.
 /// Errors   input: a named dim without a size or with two, a tensor of another type.
 Result<Inputs> complete_inputs(const Graph& graph, Tensors given, const std::vector<std::string>& dims, uint64_t seed);
+/// "NAME=REST" in two; the name is empty without '='.
+std::pair<std::string, std::string> name_and_file(const std::string& text);
+/// The tensors of -i: NAME=FILE, or a file whose tensors have names. `graph`, which may be null, says what a nameless one is, and what
+/// types bytes without one have.
+Result<Tensors> read_inputs(const std::vector<std::string>& specs, const Graph* graph);
 /// Those of "N=1024" whose dim the graph has.
 std::vector<std::string> dims_of(const Graph& graph, const std::vector<std::string>& dims);
 Result<Sizes> parse_dims(const std::vector<std::string>& dims);

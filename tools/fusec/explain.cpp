@@ -22,6 +22,7 @@ namespace {
 
 struct Options {
   std::string file, graph;
+  std::vector<std::string> inputs;
   KernelOptions kernel;
   std::string device;          // "": none
   bool json = false, costs = false, time = false;
@@ -247,8 +248,11 @@ Action add_explain(CLI::App& app) {
   app.add_option("FILE", options->file, ".fus or .onnx file; - is .fus on standard input")->required();
   app.add_option("--graph", options->graph, "only this graph of the file, or this region of a model");
   declare(app, *options);
+  add_list(app, "-i,--input", options->inputs, "NAME=FILE: an input of an ONNX model whose value shapes it (a shape, a choice)");
   return [options] {
-    Result<std::optional<WholeModel>> model = whole_model(options->file, options->kernel.dims);
+    Result<Tensors> given = read_inputs(options->inputs, nullptr);
+    if (!given) return fail(given.error());
+    Result<std::optional<WholeModel>> model = whole_model(options->file, options->kernel.dims, *given);
     if (!model) return fail(model.error());
     if (*model) return explain_whole(*options, **model);
     return print_each(options->file, options->graph, [&](const Graph& graph) { return explain(*options, graph); });

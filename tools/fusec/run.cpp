@@ -30,34 +30,6 @@ struct Options {
   bool check = false, time = false, quiet = false;
 };
 
-/// "NAME=REST" in two; NAME is empty without '='.
-std::pair<std::string, std::string> split(const std::string& text) {
-  const size_t at = text.find('=');
-  return at == text.npos ? std::pair{std::string(), text} : std::pair{text.substr(0, at), text.substr(at + 1)};
-}
-
-/// The tensors of -i: NAME=FILE, or a file whose tensors have names.
-Result<Tensors> read_inputs(const Options& options, const Graph* graph) {
-  Tensors given;
-  for (const std::string& spec : options.inputs) {
-    const auto [name, file] = split(spec);
-    if (name.empty()) {
-      Result<Tensors> tensors = read_tensors(file);
-      if (!tensors) return tensors.error();
-      const bool nameless = graph && graph->inputs().size() == 1 && tensors->size() == 1;
-      for (auto& [n, tensor] : *tensors) given[n.empty() && nameless ? graph->inputs()[0].name : n] = std::move(tensor);
-    } else {
-      std::optional<DType> wanted;
-      for (size_t i = 0; graph && i < graph->inputs().size(); ++i)
-        if (graph->inputs()[i].name == name) wanted = graph->node(graph->inputs()[i].node).type.dtype;
-      Result<Tensor> tensor = read_tensor(file, wanted);
-      if (!tensor) return tensor.error();
-      given[name] = std::move(*tensor);
-    }
-  }
-  return given;
-}
-
 /// The graph, and in `given` what its inputs are: from files, and the weights of an ONNX model.
 Result<Graph> load(const Options& options, Tensors& given) {
   const bool onnx = options.file.ends_with(".onnx");
@@ -67,7 +39,7 @@ Result<Graph> load(const Options& options, Tensors& given) {
     if (!loaded) return loaded;
     graph = std::move(*loaded);
   }
-  Result<Tensors> read = read_inputs(options, onnx ? nullptr : &*graph);
+  Result<Tensors> read = read_inputs(options.inputs, onnx ? nullptr : &*graph);
   if (!read) return read.error();
   given = std::move(*read);
   if (onnx) {
@@ -92,7 +64,7 @@ std::vector<std::string> output_names(const Graph& graph) {
 
 Status write_outputs(const std::vector<std::string>& names, const std::vector<Tensor>& values, const std::vector<std::string>& specs) {
   for (const std::string& spec : specs) {
-    const auto [name, file] = split(spec);
+    const auto [name, file] = name_and_file(spec);
     Tensors chosen;
     for (size_t i = 0; i < values.size(); ++i)
       if (name.empty() || names[i] == name) chosen[names[i]] = values[i];
@@ -194,7 +166,7 @@ int run_whole(Options& options, WholeModel whole, Tensors given) {
 int run(Options& options) {
   options.execute.switches = options.switches.words();
   if (options.file.ends_with(".onnx")) {
-    Result<Tensors> given = read_inputs(options, nullptr);
+    Result<Tensors> given = read_inputs(options.inputs, nullptr);
     if (!given) return fail(given.error());
     Result<std::optional<WholeModel>> model = whole_model(options.file, options.dims, *given);
     if (!model) return fail(model.error());

@@ -124,9 +124,11 @@ Status write_folder(const WholeModel& model, const std::string& file, const std:
   return done;
 }
 
-int split(const std::string& path, const std::string& folder, const std::vector<std::string>& dims) {
+int split(const std::string& path, const std::string& folder, const std::vector<std::string>& dims, const std::vector<std::string>& inputs) {
   if (!path.ends_with(".onnx")) return fail(input_error(path + ": a model is a file that ends in .onnx"));
-  Result<WholeModel> model = read_model(path, dims);
+  Result<Tensors> given = read_inputs(inputs, nullptr);
+  if (!given) return fail(given.error());
+  Result<WholeModel> model = read_model(path, dims, *given);
   if (!model) return fail(model.error());
   if (Status s = write_folder(*model, fs::path(path).filename().string(), folder); !s) return fail(s.error());
   std::cout << folder << ": " << model->regions.size() << (model->regions.size() == 1 ? " region, " : " regions, ") << model->boundaries.size()
@@ -139,13 +141,14 @@ int split(const std::string& path, const std::string& folder, const std::vector<
 Action add_split(CLI::App& app) {
   struct Options {
     std::string model, folder;
-    std::vector<std::string> dims;
+    std::vector<std::string> dims, inputs;
   };
   auto options = std::make_shared<Options>();
   app.add_option("MODEL", options->model, ".onnx file")->required();
   app.add_option("-o,--output", options->folder, "folder to make: manifest.json, a .fus file a region, weights.safetensors")->required();
   add_list(app, "--dim", options->dims, "N=8: value of a named dim of the model");
-  return [options] { return split(options->model, options->folder, options->dims); };
+  add_list(app, "-i,--input", options->inputs, "NAME=FILE: an input whose value shapes the model (a shape, a choice)");
+  return [options] { return split(options->model, options->folder, options->dims, options->inputs); };
 }
 
 }  // namespace fusec::cli
