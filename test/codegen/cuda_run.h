@@ -167,7 +167,10 @@ inline Ran run(const Subject& s, const Sizes& sizes, const std::vector<Tensor>& 
     std::fill(counters, counters + launch.counters + 1, 0);
     const std::vector<std::byte> args = pack(code, s.kernel, binding, f, launch, states, counters);
     simt::Launch l;
-    l.grid = {how.most_blocks ? std::min(how.most_blocks, launch.grid[0]) : launch.grid[0], launch.grid[1], launch.grid[2]};
+    // Of 32-bit numbers of tiles and held rows every grid has room for all, and the code counts on it.
+    const bool once = !code.schedule.wide_index && (code.schedule.skeleton == Template::pointwise ||
+                                                    (code.schedule.skeleton == Template::rows && code.schedule.keep == Keep::registers));
+    l.grid = {how.most_blocks && !once ? std::min(how.most_blocks, launch.grid[0]) : launch.grid[0], launch.grid[1], launch.grid[2]};
     l.block = {launch.block, 1, 1};
     l.cluster = launch.cluster;
     l.dynamic_bytes = launch.shared;

@@ -64,6 +64,7 @@ inline const Skeleton kSkeletons[] = {
     {"transpose", skeletons::kTurn, {{"N", 130}, {"C", 65}}},
     {"transpose_bytes", skeletons::kTurnBytes, {{"N", 530}, {"C", 67}}},
     {"rows", skeletons::kSoftmax, {{"N", 9}, {"C", 4096}}},
+    {"rows_wide", skeletons::kCentre, {{"N", 9}, {"C", 4096}}, skeletons::wide},
     {"rows_tail", skeletons::kSoftmax, {{"N", 9}, {"C", 1003}}},
     {"rows_odd", skeletons::kSoftmaxBf16, {{"N", 9}, {"C", 1001}}},
     {"rows_of_64", skeletons::kSoftmaxBf16, {{"N", 37}, {"C", 64}}},

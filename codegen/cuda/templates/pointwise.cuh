@@ -1,6 +1,7 @@
 // Pointwise: a lane owns vectors of V neighbours along the vector axis; a block owns tiles of Threads * U vectors, vector u of
-// thread t at u * Threads + t, so that a warp reads and writes contiguous runs. The launch has one tile a block; the grid-stride
-// loop is the safety net for smaller grids. All loads of a full tile are issued before the first arithmetic.
+// thread t at u * Threads + t, so that a warp reads and writes contiguous runs. The launch has one tile a block: a grid holds as many
+// as 32-bit numbers count, and for 64-bit ones the grid-stride loop is the safety net. All loads of a full tile are issued before the
+// first arithmetic.
 template <class K, int Threads, int U> D void pointwise(const typename K::Args& a) {
   typedef typename K::Ix Ix;
   constexpr Ix kStep = (Ix)Threads * K::V, kTile = kStep * U;
@@ -21,10 +22,7 @@ template <class K, int Threads, int U> D void pointwise(const typename K::Args& 
       }
 #pragma unroll
       for (int u = 0; u < U; ++u) K::store(a, t[u], K::V, raw[u], row);
-      continue;
-    }
-    // Where sizes in the text say that there are only whole tiles, this is not there, and the kernel compiles a fifth faster.
-    if constexpr (!K::Exact) {
+    } else if constexpr (!K::Exact) {  // not there where sizes in the text say that all tiles are whole: it compiles a fifth faster
 #pragma unroll 1
       for (int u = 0; u < U; ++u) {
         const Ix at = first + u * kStep, left = total - at;
@@ -37,5 +35,6 @@ template <class K, int Threads, int U> D void pointwise(const typename K::Args& 
         K::store(a, t, n, raw, row);
       }
     }
+    if constexpr (sizeof(Ix) == 4) break;
   }
 }

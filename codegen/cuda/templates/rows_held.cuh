@@ -49,7 +49,7 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
   const Ix rows = K::rows(a), columns = K::columns(a);
   const Ix line = kRows > 1 ? (Ix)(threadIdx.x / Lanes) : 0;  // of the rows that the block takes together
   const int lane = (kRows > 1 ? threadIdx.x % Lanes : threadIdx.x) + blocks.rank() * Lanes;
-  for (Ix base = (Ix)(blockIdx.x / Cluster) * (kRows * R); base < rows;) {
+  for (Ix base = (Ix)(blockIdx.x / Cluster) * (kRows * R); base < rows; base += (Ix)(gridDim.x / Cluster) * (kRows * R)) {
     int turn = 0;
     typename K::At t[R];
     typename K::Row row[R];
@@ -101,9 +101,8 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
       }
       if (live && lane == 0) K::row_store(a, t[r], 1, row[r]);
     }
-    base += (Ix)(gridDim.x / Cluster) * (kRows * R);
-    // Turns begin anew, so that a grid of a block a row has none to count.
-    if (Lanes > 32 && base < rows) __syncthreads();
+    if constexpr (sizeof(Ix) == 4) break;  // a grid holds as many blocks as 32-bit numbers count rows; a loop takes registers
+    if constexpr (Lanes > 32 && K::Folds * R % 2 == 1) __syncthreads();  // turns begin anew, with the half that was read last
   }
   blocks.enter();  // a cluster without a row
 }
