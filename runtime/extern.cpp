@@ -106,7 +106,7 @@ const ExternOp* find_extern(std::string_view op, std::string_view domain) {
   return row == std::end(kOps) ? nullptr : row;
 }
 
-Status run_extern(const ExternCall& call) {
+Result<const ExternOp*> checked_extern(const ExternCall& call) {
   const ExternOp* row = find_extern(call.node.op, call.node.domain);
   if (!row) return input_error("no extern operator " + std::string(call.node.op));
   const std::string known = " " + std::string(row->attributes) + " ";
@@ -118,11 +118,14 @@ Status run_extern(const ExternCall& call) {
     if (call.has(k) && call.in(k).dtype != DType::f32 && k != row->integers) return input_error(std::string(name(call.in(k).dtype)) + ": extern operators take f32");
   for (const auto& value : call.outputs)
     if (value && value->dtype != DType::f32) return input_error(std::string(name(value->dtype)) + ": extern operators give f32");
-  if (call.outputs.empty() || !call.outputs[0]) {
-    if (std::none_of(call.outputs.begin(), call.outputs.end(), [](const auto& o) { return o.has_value(); })) return Done{};
-    if (row->run != extern_lstm && row->run != extern_gru) return input_error("its first output is left out");
-  }
-  return row->run(call);
+  const bool recurrent = row->run == extern_lstm || row->run == extern_gru;
+  if (!recurrent && (call.outputs.empty() || !call.outputs[0])) return input_error("its first output is left out");
+  return row;
+}
+
+Status run_extern(const ExternCall& call) {
+  const Result<const ExternOp*> row = checked_extern(call);
+  return row ? (*row)->run(call) : Status(row.error());
 }
 
 }  // namespace fusec

@@ -58,8 +58,12 @@ struct ExternOp {
 /// The row of an operator; null when there is none.
 const ExternOp* find_extern(std::string_view op, std::string_view domain);
 
+/// The row of a call's operator, when its attributes and types are such as the row takes.
+/// Errors   input: no such operator, an attribute or a type that it does not take, a missing operand.
+Result<const ExternOp*> checked_extern(const ExternCall& call);
+
 /// Computes the outputs.
-/// Errors   input: no such operator, an attribute, a type or a form that it does not take; environment: no OpenBLAS.
+/// Errors   those of checked_extern; input: a form that the operator's function does not take; environment: no OpenBLAS.
 Status run_extern(const ExternCall& call);
 
 // One function an operator.

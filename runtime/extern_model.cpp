@@ -50,8 +50,6 @@ size_t bytes_of(const ExternValue& value) { return static_cast<size_t>(value.ele
 
 Result<ModelProgram> ModelProgram::make(std::shared_ptr<const WholeModel> model, const CompileOptions& options) {
   if (Status s = check(*model); !s) return s.error();
-  if (!model->boundaries.empty())
-    if (Status s = product_library(); !s) return s.error();
   ModelProgram out;
   out.model_ = std::move(model);
   out.device_ = options.device;
@@ -61,6 +59,15 @@ Result<ModelProgram> ModelProgram::make(std::shared_ptr<const WholeModel> model,
     out.backend_ = std::move(*found);
     out.device_ = out.backend_->name();
   }
+#if FUSEC_HAS_CUDA
+  if (out.on_gpu()) {
+    Result<std::shared_ptr<DeviceOps>> ops = cuda_extern(std::stoi(out.device_.substr(out.device_.find(':') + 1)));
+    if (!ops) return ops.error();
+    out.device_ops_ = std::move(*ops);
+  }
+#endif
+  if (!out.on_gpu() && !out.model_->boundaries.empty())  // before everything is compiled; a GPU may do without
+    if (Status s = product_library(); !s) return s.error();
   for (const ModelRegion& region : out.model_->regions) {
     Result<Program> program = compile(region.graph, options);
     if (!program) return program.error().note("while compiling region @" + region.graph.name());
@@ -128,6 +135,9 @@ ExternCall ModelProgram::call_of(const ModelStep& step) const {
 
 Status ModelProgram::run_boundary(const ModelStep& step) {
   const ExternCall call = call_of(step);
+  if (std::none_of(call.outputs.begin(), call.outputs.end(), [](const auto& y) { return y.has_value(); })) return Done{};  // nobody reads it
+  if (Result<const ExternOp*> row = checked_extern(call); !row) return row.error();
+  if (device_ops_ && device_ops_->takes(call)) return device_ops_->run(call);
   return on_gpu() ? run_on_host(call) : run_extern(call);
 }
 

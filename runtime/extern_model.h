@@ -14,6 +14,7 @@
 #include "lib/import/model.h"
 #include "runtime/backend.h"
 #include "runtime/extern.h"
+#include "runtime/extern_device.h"
 
 namespace fusec {
 
@@ -50,6 +51,7 @@ class ModelProgram {
   std::shared_ptr<const Backend> backend_;        // null: the reference evaluator
   std::vector<std::optional<Program>> programs_;  // of each region
   std::vector<Place> places_;                     // of each tensor
+  std::shared_ptr<DeviceOps> device_ops_;         // of a GPU; null elsewhere
   size_t host_calls_ = 0;
 };
 
