@@ -400,6 +400,7 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   s.min_blocks = blocks_for(s.threads, 26 + s.rows_in_flight * values + (early ? late : 0) + c.V * 3 + arithmetic + int64_t(c.view.accesses.size()) * 2);
   if (few) {
     s.min_blocks = 1;
+    for (Access& a : s.access) a.streamed = 0;  // a call this small has no cache policy: nothing is asked for in front of the first load
     return;
   }
   // A cluster's blocks take the row, and 32 registers besides: what counts is how many clusters load while others calculate.

@@ -155,6 +155,7 @@ bool Writer::scattered(Val a) const {
 
 std::string Writer::fetch_kind(Val load, bool streamed) const {
   if (streamed) return "kStreamed";
+  if (access(load).early) return "kPlain";  // not behind the barriers of the reductions, where ptxas puts loads of read-only memory
   for (auto [in, out] : kernel().in_place)
     if (in == inst(load).operand) return "kPlain";
   return "kReadOnly";
