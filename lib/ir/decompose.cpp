@@ -5,7 +5,8 @@
 //                                                              cast (%e / %s), to=bf16     reciprocal
 //
 // Counts of symbolic dims are `size` leaves. Sources: the online pair of softmax after Milakov & Gimelshein (2018); variance in two
-// passes, merged as Chan, Golub & LeVeque (1979) where a kernel takes one sweep.
+// passes, corrected by what the rounding of the mean left, and merged where a kernel takes one sweep, after Chan, Golub & LeVeque (1979,
+// "Algorithms for computing the sample variance", equations 1.7 and 2.1).
 
 #include "lib/ir/decompose.h"
 
@@ -40,7 +41,7 @@ struct Writer {
   Op op;
   Attrs attrs;             // normalised
   Type result;
-  DType compute;
+  DType operand, compute;  // of the first operand as given
   std::vector<Value> args;  // in `compute`
   Shape shape;             // of the first operand
 
@@ -87,15 +88,27 @@ struct Writer {
   }
 
   struct Moments {
-    Value deviation, variance;  // x - mean; its mean square, over `axes`, kept as 1
+    Value deviation;  // x - the mean rounded
+    Value residual;   // the mean of that, over `axes`: what the rounding left. Invalid where it is not worth taking out
+    Value variance;
   };
-  /// Mean and variance in two passes. The second sum is the pair that one sweep may carry (Welford).
+  /// Mean and variance in two passes. The second sum is the pair that one sweep may carry (Welford). With f32 operands a mean of 1e4 is
+  /// off by half a thousandth, which narrower operands cannot tell from their own rounding: the deviations' own mean is taken out.
   Moments moments(Value x, const std::vector<int64_t>& axes, int64_t ddof, bool keep) {
     const Shape dims = b.type(x).shape;
     const Value mean = node(Op::div, {reduce(Op::sum, x, axes, true), count(dims, axes)});
-    const Value deviation = sub(x, mean);
-    const Value squares = reduce(Op::sum, mul(deviation, deviation), axes, keep, kOnline);
-    return {deviation, node(Op::div, {squares, count(dims, axes, ddof)})};
+    Moments out{sub(x, mean), {}, {}};
+    Value squares = reduce(Op::sum, mul(out.deviation, out.deviation), axes, keep, kOnline);
+    if (operand == DType::f32 && compute == DType::f32) {
+      // Beyond 2^63 its square would overflow, as that of the deviations has: then it is left alone.
+      const Value left = reduce(Op::sum, out.deviation, axes, keep);
+      const Value moderate = node(Op::lt, {node(Op::abs, {left}), scalar(0x1p63)});
+      const Value sum = node(Op::select, {moderate, left, scalar(0)});
+      out.residual = node(Op::div, {sum, count(dims, axes)});
+      squares = node(Op::max, {sub(squares, mul(sum, out.residual)), scalar(0)});
+    }
+    out.variance = node(Op::div, {squares, count(dims, axes, ddof)});
+    return out;
   }
 
   /// One number a channel of `axis`, with ones behind so that it broadcasts to x.
@@ -148,7 +161,9 @@ Value affine(Writer& w, Value y) {
 Value layer_norm(Writer& w) {
   const Writer::Moments m = w.moments(w.args[0], w.attrs.axes, 0, true);
   const Value scale = w.node(Op::rsqrt, {w.add(m.variance, w.scalar(w.attrs.eps))});
-  return affine(w, w.mul(m.deviation, scale));
+  if (!m.residual.valid()) return affine(w, w.mul(m.deviation, scale));
+  const Value shift = w.mul(m.residual, scale);  // known before the product, so that an element costs one fma
+  return affine(w, w.sub(w.mul(m.deviation, scale), shift));
 }
 
 Value rms_norm(Writer& w) {
@@ -178,13 +193,14 @@ Value group_norm(Writer& w) {
   if (!grouped.valid()) return grouped;
   const Writer::Moments m = w.moments(grouped, {2}, 0, true);
   const Value factor = w.node(Op::rsqrt, {w.add(m.variance, w.scalar(w.attrs.eps))});
-  if (w.args.size() == 1) return w.reshape(w.mul(m.deviation, factor), w.shape);
+  const Value deviation = m.residual.valid() ? w.sub(m.deviation, m.residual) : m.deviation;
+  if (w.args.size() == 1) return w.reshape(w.mul(deviation, factor), w.shape);
   Attrs each;
   each.shape = {w.shape[0], groups, channels};
   Shape per_channel(w.shape.size(), Dim(1));
   per_channel[0] = w.shape[0], per_channel[1] = w.shape[1];
   const Value spread = w.reshape(w.b.add(Op::broadcast, {factor}, std::move(each)), std::move(per_channel));
-  Value y = w.mul(w.reshape(m.deviation, w.shape), w.mul(spread, w.per_channel(w.args[1], 1)));
+  Value y = w.mul(w.reshape(deviation, w.shape), w.mul(spread, w.per_channel(w.args[1], 1)));
   return w.args.size() > 2 ? w.add(y, w.per_channel(w.args[2], 1)) : y;
 }
 
@@ -242,7 +258,7 @@ Value decompose(GraphBuilder& b, Op op, std::span<const Value> args, const Attrs
     if (!arg.valid()) return {};
     types.push_back(b.type(arg));
   }
-  Writer w{b, op, attrs, {}, DType::f32, {}, {}};
+  Writer w{b, op, attrs, {}, types[0].dtype, DType::f32, {}, {}};
   const Result<Type> result = infer(op, types, w.attrs);
   if (!result) {
     b.fail(result.error());

@@ -60,7 +60,19 @@ std::optional<Pair> find_pair(const Kernel& kernel) {
   return std::nullopt;
 }
 
+/// The sum of x - mean over the same rows is what the rounding of the mean left. One sweep does not know the mean before it ends, and
+/// its own is as good: nothing is left.
+void drop_residual(Kernel& kernel, Val deviation) {
+  for (Reduction& r : kernel.reductions) {
+    if (r.fold != Fold::op || r.op != Op::sum || r.inputs.size() != 1 || r.inputs[0] != deviation) continue;
+    for (Val result : r.results) kernel.values[result] = {.kind = Kind::constant, .type = kernel.values[result].type, .bits = 0};
+    r.inputs.clear();
+    r.results.clear();
+  }
+}
+
 void merge(Kernel& kernel, const Pair& pair) {
+  if (pair.fold == Fold::welford) drop_residual(kernel, kernel.values[kernel.reductions[pair.second].inputs[0]].args[0]);
   Reduction& first = kernel.reductions[pair.first];
   Reduction& second = kernel.reductions[pair.second];
   first.fold = pair.fold;
