@@ -1,6 +1,6 @@
 // Is everything that keeps a skeleton right needed, and would the runner see it missing? Faults are planted by changing the emitted text:
 //
-//   order   a barrier, fence or wait is dropped
+//   order   a barrier, fence, wait or arrival is dropped
 //   mask    a shuffle asks for one lane less
 //   guard   an `if` that was false at least once is taken (or, where it leaves a loop, is not)
 //   clamp   a length, row or end that was cut at least once is not
@@ -22,9 +22,6 @@ struct Fault {
   std::string probe, put;  // traps when the fault would make a difference; plants it
 };
 
-const char* const kOrdering[] = {"__syncthreads", "__syncwarp", "__threadfence", "cluster_arrive",     "cluster_wait",
-                                 "cluster_sync",  "wait_merged", "barrier_wait<false>", "barrier_wait<true>", "barrier_wait<(Cluster > 1)>"};
-
 /// The end of what the bracket at `open` opens.
 size_t closing(const std::string& text, size_t open) {
   size_t end = open + 1;
@@ -37,15 +34,13 @@ bool starts_word(const std::string& text, size_t at) {
   return before != '_' && !isalnum(static_cast<unsigned char>(before));
 }
 
-/// Calls that stand as statements: "name(…);".
+/// Calls that order something and stand as statements: "name(…);". What wraps one instruction counts where it is called.
 std::vector<Fault> orders(const std::string& text) {
   std::vector<Fault> out;
-  for (const char* word : kOrdering) {
-    const std::string call = std::string(word) + "(";
-    for (size_t at = text.find(call); at != std::string::npos; at = text.find(call, at + 1)) {
-      const size_t end = closing(text, at + call.size() - 1);
-      if (starts_word(text, at) && text[end] == ';') out.push_back({at, end + 1 - at, "__trap();", ";"});
-    }
+  static const std::regex call("\\b([a-z_]*(?:sync|wait|arrive|fence)[a-z_]*)(<[^;{}]*>)?\\(");
+  for (std::sregex_iterator m(text.begin(), text.end(), call), none; m != none; ++m) {
+    const size_t at = size_t(m->position()), end = closing(text, at + size_t(m->length()) - 1);
+    if (text[end] == ';' && !m->str(1).starts_with("simt_")) out.push_back({at, end + 1 - at, "__trap();", ";"});
   }
   return out;
 }
@@ -122,6 +117,7 @@ const Spare kSpare[] = {
     {"column", "__syncthreads(); / if (y == 0) acc.put(at + x);", "between the last merge and its broadcast: who read an element writes the same one"},
     {"split", "__syncthreads(); / if (threadIdx.x == 0) {", "in front of last_block's fence: one thread wrote all of the state; column needs it"},
     {"ring_of_lanes", "wait_merged((i - 1) * K::Folds - 1);", "keeps rows from being handed out too early for the queue, which not every order overruns"},
+    {"ring_of_lanes", "barrier_init_fence();", "no copies and no peers: the barrier behind it is enough"},
     {"rows", "if (Lanes > 32 && base < rows) __syncthreads();", "two folds a row take turns anyway, four_rows with its one needs it; one more behind the last row is only work"},
     {"four_rows", "if (Lanes > 32 && base < rows) __syncthreads(); / } -> (true)", "one more behind the last row is only work"},
     // Of two guards one is enough: for n <= 0 elements the body loads, folds and stores none. The outer one saves the work.

@@ -15,13 +15,16 @@ class Cards : public testing::TestWithParam<int> {};
 TEST_P(Cards, GiveTheSameBits) {
   const DType type = DType(GetParam());
   const std::vector<std::string> devices = card_devices(true);
-  std::string line = std::string(name(type)) + ":";
+  std::string line = "| " + std::string(name(type));
+  double results = 0;
   for (int arity : {1, 2, 3}) {
     const CardsCompared c = compare_cards(type, arity, devices, arity == 2 && bytes(type) == 2 ? 1 << 22 : 1 << 20, true);
-    line += " " + std::to_string(c.cards) + " cards of " + std::to_string(arity) + " operands, " + std::to_string(uint64_t(c.tuples / 1e6)) + " million results;";
+    line += " | " + std::to_string(c.cards);
+    results += c.tuples;
   }
-  for (const std::string& device : devices) line += " " + device;
-  std::cout << line << "\n";
+  line += " | " + std::to_string(uint64_t(results / 1e6)) + " | reference, folder";
+  for (const std::string& device : devices) line += ", " + device;
+  std::cout << line << " |\n";
 }
 
 INSTANTIATE_TEST_SUITE_P(OfType, Cards, testing::Range(0, kDTypes), [](const auto& param) { return std::string(name(DType(param.param))); });

@@ -15,11 +15,14 @@ namespace {
 
 enum GroupKind { kBulk, kCopy, kBulkComplete };
 
-Mbarrier& mbarrier_at(void* at, u32 site) {
+/// `travels`: a copy will tell it. Copies and the threads of other blocks do not see an initialisation that is not fenced.
+Mbarrier& mbarrier_at(void* at, u32 site, bool travels = false) {
   auto found = machine->mbarriers.find(at);
   if (found == machine->mbarriers.end())
     fail_here(SIMT_ASYNC, site, "use of an mbarrier that nobody initialised, %s,", describe(at).c_str());
   access(at, 8, 8, kRead | kAtomic | kUnlogged, site);  // races with the init, unless a barrier stands between
+  if (found->second.maker && (travels || machine->current->block != found->second.block))
+    fail_here(SIMT_ASYNC, site, "use of an mbarrier whose initialisation nobody fenced, %s,", describe(at).c_str());
   return found->second;
 }
 
@@ -107,8 +110,15 @@ extern "C" void simt_rt_mbarrier_init(void* at, u32 count, u32 site) {
   access(at, 8, 8, kWrite | kUnlogged, site);
   Mbarrier barrier;
   barrier.block = owner(at);
+  barrier.maker = machine->current;
   barrier.count = barrier.pending = count;
   machine->mbarriers[at] = std::move(barrier);
+}
+
+extern "C" void simt_rt_mbarrier_fence(u32 site) {
+  step(site);
+  for (auto& [at, barrier] : machine->mbarriers)
+    if (barrier.maker == machine->current) barrier.maker = nullptr;
 }
 
 extern "C" void simt_rt_mbarrier_arrive(void* at, u32 arrivals, u32 bytes, u32 site) {
@@ -142,7 +152,7 @@ extern "C" int simt_rt_mbarrier_wait(void* at, u32 parity, int blocks, u32 site)
 
 extern "C" void simt_rt_bulk_load(void* to, const void* from, u32 bytes, void* at, u32 site) {
   step(site);
-  Mbarrier& barrier = mbarrier_at(at, site);
+  Mbarrier& barrier = mbarrier_at(at, site, true);
   check_aligned(to, bytes, site);
   check_aligned(from, bytes, site);
   u32 block = barrier.block->linear, slot = agent_of(barrier, site);
@@ -154,7 +164,7 @@ extern "C" void simt_rt_bulk_load(void* to, const void* from, u32 bytes, void* a
 
 extern "C" void simt_rt_st_async(void* to, const void* value, u32 bytes, void* at, u32 site) {
   step(site);
-  Mbarrier& barrier = mbarrier_at(at, site);
+  Mbarrier& barrier = mbarrier_at(at, site, true);
   if (!is_shared(to) || owner(to) != barrier.block)
     fail_here(SIMT_ASYNC, site, "st.async to %s, which is not in the block of its mbarrier,", describe(to).c_str());
   u32 block = barrier.block->linear, slot = agent_of(barrier, site);

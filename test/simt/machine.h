@@ -116,6 +116,7 @@ struct Cluster {
 
 struct Mbarrier {
   Block* block = nullptr;
+  const Thread* maker = nullptr;  // until it has fenced the initialisation
   u32 count = 0, pending = 0, phase = 0, slot = 0;
   int64_t bytes = 0;  // expected less delivered
   Gathering gathering;

@@ -52,6 +52,7 @@ SIMT_CALL void* simt_rt_map(const void* at, unsigned rank, int site);
 SIMT_CALL void simt_rt_cluster_arrive(int relaxed, int site);
 SIMT_CALL void simt_rt_cluster_wait(int site);
 SIMT_CALL void simt_rt_mbarrier_init(void* at, unsigned count, int site);
+SIMT_CALL void simt_rt_mbarrier_fence(int site);
 SIMT_CALL void simt_rt_mbarrier_arrive(void* at, unsigned arrivals, unsigned bytes, int site);
 SIMT_CALL int simt_rt_mbarrier_wait(void* at, unsigned parity, int blocks, int site);
 SIMT_CALL void simt_rt_bulk_load(void* to, const void* from, unsigned bytes, void* barrier, int site);
@@ -208,7 +209,7 @@ SIMT void simt_griddep_launch() {}
 SIMT void simt_bar_sync(unsigned id, unsigned threads) { simt_rt_named(id, threads, 1, 0); }
 SIMT void simt_bar_arrive(unsigned id, unsigned threads) { simt_rt_named(id, threads, 0, 0); }
 SIMT void simt_mbarrier_init(simt_u64* at, unsigned count) { simt_rt_mbarrier_init(at, count, 0); }
-SIMT void simt_mbarrier_fence() {}
+SIMT void simt_mbarrier_fence() { simt_rt_mbarrier_fence(0); }
 SIMT void simt_mbarrier_arrive(simt_u64* at) { simt_rt_mbarrier_arrive(at, 1, 0, 0); }
 SIMT void simt_mbarrier_expect(simt_u64* at, unsigned bytes) { simt_rt_mbarrier_arrive(at, 0, bytes, 0); }
 SIMT void simt_mbarrier_arrive_expect(simt_u64* at, unsigned bytes) { simt_rt_mbarrier_arrive(at, 1, bytes, 0); }

@@ -349,7 +349,7 @@ TEST(SimtFaults, PollingForACopyEnds) {
 extern "C" __global__ void g0(float* x) {
   __shared__ __align__(16) float s[64];
   __shared__ unsigned long long bar;
-  if (threadIdx.x == 0) simt_mbarrier_init(&bar, 1);
+  if (threadIdx.x == 0) simt_mbarrier_init(&bar, 1), simt_mbarrier_fence();
   __syncthreads();
   if (threadIdx.x == 0) simt_mbarrier_arrive_expect(&bar, 256), simt_bulk_load(s, x, 256, &bar);
   while (!simt_mbarrier_test(&bar, 0)) {}
@@ -469,6 +469,17 @@ TEST(SimtFaults, SlotGivenBackBeforeAllLanesHaveRead) {
 TEST(SimtFaults, MbarrierUsedBeforeItsInit) {
   caught(kRing, without(without(text_of("ring"), "init"), "init-peers"),
          {{SIMT_ASYNC, SIMT_RACE_SHARED}, "mbarriers|arrived|expect|send"});
+}
+
+TEST(SimtFaults, InitialisationOfAnMbarrierWithoutFence) {
+  for (const char* name : {"ring", "ring_cluster"}) {
+    Kernel kernel = load(replaced(text_of(name), "simt_mbarrier_fence();", ""));
+    in_all_orders([&](Launch how) {
+      Result result = (std::string(name) == "ring" ? kRing : kRingCluster).run(kernel, how).result;
+      EXPECT_EQ(result.fault, SIMT_ASYNC);
+      EXPECT_NE(result.text.find("nobody fenced"), std::string::npos) << result.text;
+    });
+  }
 }
 
 TEST(SimtFaults, InboxReadTooEarly) { caught(kRing, without(text_of("ring"), "received"), {{SIMT_ASYNC}, "total"}); }

@@ -11,7 +11,7 @@
   X(simt_is_thread) X(simt_is_block) X(simt_is_block_size) X(simt_is_grid_size) X(simt_is_rank) X(simt_is_cluster) X(simt_is_shared)   \
   X(simt_rt_access) X(simt_rt_range) X(simt_rt_step) X(simt_rt_barrier) X(simt_rt_named) X(simt_rt_warp) X(simt_rt_active)             \
   X(simt_rt_fence) X(simt_rt_proxy_fence) X(simt_rt_atomic) X(simt_rt_map) X(simt_rt_cluster_arrive) X(simt_rt_cluster_wait)           \
-  X(simt_rt_mbarrier_init) X(simt_rt_mbarrier_arrive) X(simt_rt_mbarrier_wait) X(simt_rt_bulk_load) X(simt_rt_st_async)                \
+  X(simt_rt_mbarrier_init) X(simt_rt_mbarrier_fence) X(simt_rt_mbarrier_arrive) X(simt_rt_mbarrier_wait) X(simt_rt_bulk_load) X(simt_rt_st_async)                \
   X(simt_rt_bulk_store) X(simt_rt_cp_async) X(simt_rt_commit) X(simt_rt_wait_group) X(simt_rt_yield) X(simt_rt_trap)
 #define MATH1(X)                                                                                                          \
   X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) \
