@@ -54,6 +54,14 @@ Result<Chooser> Chooser::make(const std::vector<std::string>& edits, const std::
   return out;
 }
 
+Status Chooser::fits(size_t kernels) const {
+  for (const Edit& edit : edits_)
+    if (edit.step != kNoStep && edit.step >= kernels)
+      return input_error("schedule: 'g" + std::to_string(edit.step) + ":" + edit.text + "' names a kernel that is not there: " +
+                         (kernels == 0 ? "there is none" : kernels == 1 ? "there is only g0" : "there are g0 to g" + std::to_string(kernels - 1)));
+  return Done{};
+}
+
 Result<Choice> Chooser::choose(size_t step, const Kernel& kernel, const Facts& facts, const Scheduler& scheduler) const {
   Choice out{Choice::model, scheduler.schedule(kernel, facts), ""};
   if (step == kNoStep) return out;

@@ -28,6 +28,8 @@ class Chooser {
   /// Errors   input: an edit that is not of this form (whether fields and values exist is seen when they are applied); the tuning file.
   static Result<Chooser> make(const std::vector<std::string>& edits, const std::string& tuning);
 
+  /// Errors   input: an edit names a kernel beyond the plan's.
+  Status fits(size_t kernels) const;
   /// Errors   input: no such field or value, or the kernel cannot run like that.
   Result<Choice> choose(size_t step, const Kernel& kernel, const Facts& facts, const Scheduler& scheduler) const;
 

@@ -102,6 +102,7 @@ Status Program::Impl::prepare() {
   Result<Chooser> chooser = Chooser::make(options_.schedule, options_.tuning);
   if (!chooser) return chooser.error();
   chooser_ = std::move(*chooser);
+  if (Status fits = chooser_.fits(plan_.steps.size()); !fits) return fits;
   if (!backend_) return Done{};
   for (NodeId id : plan_.constants) {
     const Tensor& value = *plan_.graph->node(id).attrs->value;

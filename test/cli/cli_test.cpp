@@ -450,10 +450,41 @@ TEST_F(Cli, NoCacheAtAllStillWorks) {
 }
 #endif
 
+TEST_F(Cli, WhatWouldBeIgnoredIsAnError) {
+  write("f.fus", kGraph);
+  const auto says = [&](const std::string& arguments, const std::string& part) {
+    const Ran r = run(arguments);
+    EXPECT_EQ(r.status, 2) << arguments;
+    EXPECT_NE(r.err.find(part), std::string::npos) << arguments << ": " << r.err;
+  };
+  for (const char* option : {"--runs 3", "--no-check", "--bytes 65536"})
+    says(std::string("bench f.fus --dim N=4 --device cpu ") + option, "belong to --flush");
+  for (const char* target : {"sm_50", "sm_79", "sm_91", "sm_999", "sm_", "sm_90x", "sm_-90"})
+    for (const char* command : {"explain", "emit", "schedules"}) says(std::string(command) + " f.fus --target " + target, "sm_90");
+  write("two.fus", std::string(kGraph) + kGraph);
+  says("opt two.fus", "two.fus:6:1: graph @f is there already");
+  EXPECT_EQ(run("run f.fus --dim N=2 --device reference -q -o out.npz").status, 0);
+  write("g.fus", "graph @g(%z: f32[N,3], %r: f32[N,3]) -> f32[N,3] {\n  %s = add %z, %r\n  return %s\n}\n");
+  EXPECT_EQ(run("run g.fus --device reference -q -i z=out.npz:r -i r=out.npz:r").status, 0);
+  says("run g.fus --device reference -q -i r=out.npz:r -i r=out.npz:r", "input %r is given already");
+  says("run g.fus --device reference -q -i r=out.npz:r -i out.npz", "input %r is given already");
+}
+
+TEST_F(Cli, LookingAtACacheMakesNone) {
+  for (const char* what : {"ls", "stats", "verify", "clear", "path"}) {
+    EXPECT_EQ(run(std::string("cache ") + what).status, 0) << what;
+    EXPECT_FALSE(fs::exists(dir / "cache")) << what;
+  }
+  EXPECT_NE(run("cache stats").out.find("0 kernels, 0 B of at most"), std::string::npos);
+}
+
 TEST_F(Cli, SchedulesAreSetByHand) {
   write("s.fus", "graph @s(%x: f32[64,1024]) -> f32[64,1024] {\n  %y = softmax %x {axes=[1]}\n  return %y\n}\n");
 #if FUSEC_HAS_CUDA
-  const Ran own = run("explain s.fus --target sm_90"), set = run("explain s.fus --target sm_90 --schedule g0:lanes_per_row=128 --schedule g1:threads=32");
+  const Ran own = run("explain s.fus --target sm_90"), set = run("explain s.fus --target sm_90 --schedule g0:lanes_per_row=128");
+  const Ran beyond = run("explain s.fus --target sm_90 --schedule g1:threads=32");
+  EXPECT_EQ(beyond.status, 2);
+  EXPECT_NE(beyond.err.find("names a kernel that is not there: there is only g0"), std::string::npos) << beyond.err;
   EXPECT_EQ(own.out.find("by hand"), std::string::npos) << own.out;
   EXPECT_NE(set.out.find("threads=128 "), std::string::npos) << set.out << set.err;
   EXPECT_NE(set.out.find("lanes_per_row=128 steps=2 "), std::string::npos) << set.out << "steps follow";
@@ -466,6 +497,8 @@ TEST_F(Cli, SchedulesAreSetByHand) {
   const Ran wide = run("run s.fus --device cpu --check -q --schedule lane=8 --schedule steps=2");
   EXPECT_EQ(wide.status, 0) << wide.out << wide.err;
   EXPECT_EQ(run("run s.fus --device cpu -q --schedule threads=8").status, 2);
+  EXPECT_EQ(run("run s.fus --device cpu -q --schedule g0:lane=8").status, 0);
+  EXPECT_EQ(run("run s.fus --device cpu -q --schedule g9:lane=8").status, 2) << "no such kernel";
   EXPECT_EQ(run("run s.fus --device cpu -q --schedule steps").status, 2);
 #endif
 }

@@ -223,6 +223,8 @@ int run(const Options& o) {
   if (!o.is_suite && o.files.empty()) return fail(input_error("FILE is missing, or --suite, or --sweep"));
   if (!o.is_suite && !o.only.empty()) return fail(input_error("--only chooses workloads of --suite and columns of --sweep"));
   if (o.tuned_gap) return run_gap(o);
+  if (!o.is_suite && !o.flush && !o.markdown && (o.runs_given || !o.check || o.bytes > 0))
+    return fail(input_error("--runs, --no-check and --bytes belong to --flush, --suite, --sweep and --markdown"));
   return o.is_suite || o.flush || o.markdown ? run_flushed(o) : run_files(o);
 }
 

@@ -1,6 +1,9 @@
 // fusec cache: looks at the directory of compiled kernels and empties it.
 
+#include <sys/stat.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <ctime>
 #include <iostream>
 #include <memory>
@@ -27,12 +30,11 @@ void list(const CacheDir& dir) {
   }
 }
 
-void stats(const CacheDir& dir) {
+std::string stats_text(const std::string& path, const std::vector<CacheDir::Entry>& entries) {
   uint64_t bytes = 0;
-  const std::vector<CacheDir::Entry> entries = dir.list();
   for (const CacheDir::Entry& entry : entries) bytes += entry.bytes;
-  std::cout << dir.path() << ": " << entries.size() << (entries.size() == 1 ? " kernel, " : " kernels, ") << size_text(double(bytes)) << " of at most "
-            << size_text(double(CacheDir::default_capacity())) << "\n";
+  return path + ": " + std::to_string(entries.size()) + (entries.size() == 1 ? " kernel, " : " kernels, ") + size_text(double(bytes)) + " of at most " +
+         size_text(double(CacheDir::default_capacity())) + "\n";
 }
 
 int verify(const CacheDir& dir) {
@@ -51,10 +53,17 @@ int run(const std::string& what) {
     std::cout << path << "\n";
     return path.empty() ? 3 : 0;
   }
+  // Looking makes nothing: a folder that is not there is an empty cache.
+  if (struct stat info; !path.empty() && ::stat(path.c_str(), &info) != 0 && errno == ENOENT) {
+    if (what == "stats") std::cout << stats_text(path, {});
+    if (what == "verify") std::cout << "0 good, 0 damaged and removed\n";
+    if (what == "clear") std::cout << "0 kernels removed\n";
+    return 0;
+  }
   Result<CacheDir> dir = CacheDir::open(path);
   if (!dir) return fail(dir.error());
   if (what == "ls") list(*dir);
-  if (what == "stats") stats(*dir);
+  if (what == "stats") std::cout << stats_text(dir->path(), dir->list());
   if (what == "verify") return verify(*dir);
   if (what == "clear") {
     const std::vector<CacheDir::Entry> entries = dir->list();

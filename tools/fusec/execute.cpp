@@ -156,21 +156,26 @@ std::pair<std::string, std::string> name_and_file(const std::string& text) {
 
 Result<Tensors> read_inputs(const std::vector<std::string>& specs, const Graph* graph) {
   Tensors given;
+  std::optional<std::string> twice;
+  const auto give = [&](const std::string& name, Tensor tensor) {
+    if (!given.emplace(name, std::move(tensor)).second) twice = name;
+  };
   for (const std::string& spec : specs) {
     const auto [name, file] = name_and_file(spec);
     if (name.empty()) {
       Result<Tensors> tensors = read_tensors(file);
       if (!tensors) return tensors.error();
       const bool nameless = graph && graph->inputs().size() == 1 && tensors->size() == 1;
-      for (auto& [n, tensor] : *tensors) given[n.empty() && nameless ? graph->inputs()[0].name : n] = std::move(tensor);
+      for (auto& [n, tensor] : *tensors) give(n.empty() && nameless ? graph->inputs()[0].name : n, std::move(tensor));
     } else {
       std::optional<DType> wanted;
       for (size_t i = 0; graph && i < graph->inputs().size(); ++i)
         if (graph->inputs()[i].name == name) wanted = graph->node(graph->inputs()[i].node).type.dtype;
       Result<Tensor> tensor = read_tensor(file, wanted);
       if (!tensor) return tensor.error();
-      given[name] = std::move(*tensor);
+      give(name, std::move(*tensor));
     }
+    if (twice) return input_error("-i " + spec + ": input %" + *twice + " is given already");
   }
   return given;
 }

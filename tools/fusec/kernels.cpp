@@ -18,13 +18,17 @@ namespace fusec::cli {
 /// Devices whose rates the table of architectures has.
 const std::pair<std::string_view, int> kNamedTargets[] = {{"h200", 90}};
 
+/// Those that the skeletons are written for and NVRTC 12 or 13 has.
+constexpr int kArchitectures[] = {80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121};
+
 int sm_of(const std::string& target) {
   int sm = -1;
   for (const auto& [device, architecture] : kNamedTargets)
     if (target == device) return architecture;
   if (!target.starts_with("sm_")) return -1;
   const auto [end, error] = std::from_chars(target.data() + 3, target.data() + target.size(), sm);
-  return error == std::errc() && end == target.data() + target.size() && sm >= 50 ? sm : -1;
+  const bool known = std::find(std::begin(kArchitectures), std::end(kArchitectures), sm) != std::end(kArchitectures);
+  return error == std::errc() && end == target.data() + target.size() && known ? sm : -1;
 }
 
 void add_kernel_options(CLI::App& app, KernelOptions& options) {
@@ -55,7 +59,11 @@ Result<std::shared_ptr<const Scheduler>> scheduler_of(const std::string& target)
 #endif
   }
   const int sm = sm_of(target);
-  if (sm < 0) return input_error("unknown target '" + target + "': cpu, h200 and sm_80, sm_90 … are known");
+  if (sm < 0) {
+    std::string known = "cpu, h200";
+    for (int architecture : kArchitectures) known += ", sm_" + std::to_string(architecture);
+    return input_error("unknown target '" + target + "': " + known + " are known");
+  }
 #if FUSEC_HAS_CUDA
   return cuda::scheduler(cuda::device(sm));
 #else
@@ -101,6 +109,7 @@ Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options, c
   Result<ProgramPlan> plan = make_plan(graph, {.numerics = options.numerics, .fuse = options.fuse});
   if (!plan) return plan.error();
   out.plan = std::make_unique<ProgramPlan>(std::move(*plan));
+  if (Status fits = chooser->fits(out.plan->steps.size()); !fits) return fits.error();
   for (const PlanStep& step : out.plan->steps) {
     Result<Kernel> kernel = build(*step.graph, step.group, {.numerics = options.numerics});
     if (!kernel) return kernel.error();
