@@ -45,15 +45,87 @@ Model rich() {
                            longs("pads", {0, 0, 0, 0})}};
 }
 
+Model weights() {
+  return {.opset = 17,
+          .nodes = {node("LayerNormalization", {"x", "scale", "bias"}, {"n"}, {integer("axis", -1), real("epsilon", 1e-5f)}, "norm"),
+                    node("Gelu", {"n"}, {"y"}, {text("approximate", "tanh")}, "act")},
+          .inputs = {value("x", kBfloat16, {"B", 4})},
+          .outputs = {value("y", kBfloat16, {"B", 4})},
+          .initializers = {raw("scale", kBfloat16, {4}, std::string(8, '\x3f')), raw("bias", kBfloat16, {4}, std::string(8, '\0'))}};
+}
+
+Model integers_only() {
+  return {.opset = 13,
+          .nodes = {node("Split", {"x", "parts"}, {"a", "b"}, {integer("axis", 0)}), node("Concat", {"b", "a"}, {"c"}, {integer("axis", 0)}),
+                    node("Cast", {"c"}, {"f"}, {integer("to", kFloat)}), node("ReduceSum", {"f", "axes"}, {"s"}, {integer("keepdims", 0)}),
+                    node("Transpose", {"f"}, {"y"}, {integers("perm", {1, 0})})},
+          .inputs = {value("x", kInt8, {5, 3})},
+          .outputs = {value("y", kFloat, {3, 5}), value("s", kFloat, {3})},
+          .initializers = {longs("parts", {2, 3}), longs("axes", {0})}};
+}
+
 TEST(OnnxHostile, EveryTruncationIsHandled) {
-  const Bytes whole = rich().bytes();
-  ASSERT_TRUE(import_onnx_bytes(whole)) << import_onnx_bytes(whole).error().text();
-  for (size_t n = 0; n < whole.size(); ++n) {
-    const Result<Imported> r = import_onnx_bytes(std::string_view(whole).substr(0, n));
-    // The operator sets come last here, so no shorter file is a model.
-    ASSERT_FALSE(r) << n;
-    EXPECT_FALSE(r.error().message.empty());
+  Model late = weights();
+  late.opset = 20;  // Gelu's first
+  for (const Model& model : {rich(), late, integers_only()}) {
+    const Bytes whole = model.bytes();
+    ASSERT_TRUE(import_onnx_bytes(whole)) << import_onnx_bytes(whole).error().text();
+    for (size_t n = 0; n < whole.size(); ++n) {
+      const Result<Imported> r = import_onnx_bytes(std::string_view(whole).substr(0, n));
+      // The operator sets come last here, so no shorter file is a model.
+      ASSERT_FALSE(r) << n;
+      EXPECT_EQ(r.error().kind, Error::input);
+      EXPECT_FALSE(r.error().message.empty());
+    }
   }
+}
+
+/// The same where the cut message is inside another one that is whole: its length lies, too.
+TEST(OnnxHostile, EveryTruncatedPartIsHandled) {
+  for (const Model& model : {rich(), integers_only()}) {
+    for (size_t k = 0; k < model.nodes.size(); ++k)
+      for (size_t n = 0; n < model.nodes[k].size(); ++n) {
+        Model cut = model;
+        cut.nodes[k].resize(n);
+        const Result<Imported> r = import_onnx_bytes(cut.bytes());
+        if (!r) EXPECT_EQ(r.error().kind, Error::input);
+        else EXPECT_TRUE(verify(r->graph));
+      }
+    for (size_t k = 0; k < model.initializers.size(); ++k)
+      for (size_t n = 0; n < model.initializers[k].size(); ++n) {
+        Model cut = model;
+        cut.initializers[k].resize(n);
+        const Result<Imported> r = import_onnx_bytes(cut.bytes());
+        if (!r) EXPECT_EQ(r.error().kind, Error::input);
+        else EXPECT_TRUE(verify(r->graph));
+      }
+  }
+}
+
+/// Hostile sizes and names by what they are called in an error: the node or the field, and what is wrong with it.
+TEST(OnnxHostile, ErrorsNameThePlace) {
+  const auto of = [](std::vector<Bytes> nodes, std::vector<Bytes> inputs, std::vector<Bytes> initializers = {}) {
+    return error_of(Model{.opset = 13, .nodes = std::move(nodes), .inputs = std::move(inputs), .outputs = {value("y", kFloat, {})},
+                          .initializers = std::move(initializers)}.bytes());
+  };
+  const int64_t huge = int64_t{1} << 62;
+  EXPECT_SAYS(of({node("Concat", {"x", "x", "x"}, {"y"}, {integer("axis", 0)}, "join")}, {value("x", kFloat, {huge})}), "node 0 \"join\" (Concat");
+  EXPECT_SAYS(of({node("Expand", {"x", "s"}, {"y"}, {}, "grow")}, {value("x", kFloat, {1})}, {longs("s", {huge, 4})}), "node 0 \"grow\" (Expand");
+  EXPECT_SAYS(of({node("Neg", {"x"}, {"h"}), node("Reshape", {"h", "s"}, {"y"}, {}, "fold")}, {value("x", kFloat, {4})}, {longs("s", {huge, huge, 0})}),
+              "node 1 \"fold\" (Reshape");
+  EXPECT_SAYS(of({node("Reshape", {"x", "s"}, {"y"})}, {value("x", kFloat, {4})}, {longs("s", {-1, -1})}), "node 0 (Reshape");
+  EXPECT_SAYS(of({node("Reshape", {"x", "s"}, {"y"})}, {value("x", kFloat, {4})}, {longs("s", {-7})}), "node 0 (Reshape");
+  EXPECT_SAYS(of({node("Unsqueeze", {"x", "s"}, {"y"})}, {value("x", kFloat, {4})}, {longs("s", {INT64_MIN})}), "node 0 (Unsqueeze");
+  EXPECT_SAYS(of({node("Transpose", {"x"}, {"y"}, {integers("perm", {0, 0})})}, {value("x", kFloat, {2, 2})}), "node 0 (Transpose");
+  EXPECT_SAYS(of({node("Cast", {"x"}, {"y"}, {integer("to", 77)}, "odd")}, {value("x", kFloat, {2})}), "node 0 \"odd\" (Cast");
+  EXPECT_SAYS(of({node("Cast", {"x"}, {"y"}, {integer("to", kString)})}, {value("x", kFloat, {2})}), "STRING");
+  EXPECT_SAYS(of({node("Neg", {"x"}, {"y"}), node("Neg", {"x"}, {"y"}, {}, "again")}, {value("x", kFloat, {2})}), "node 1 \"again\" (Neg");
+  EXPECT_SAYS(of({node("Neg", {"x"}, {"y"}, {integer("axis", 1)})}, {value("x", kFloat, {2})}), "attribute \"axis\"");
+  // A long cycle.
+  std::vector<Bytes> ring;
+  for (int k = 0; k < 20000; ++k) ring.push_back(node("Neg", {"v" + std::to_string((k + 1) % 20000)}, {"v" + std::to_string(k)}));
+  ring.push_back(node("Neg", {"v0"}, {"y"}));
+  EXPECT_SAYS(of(ring, {}), "node 0 (Neg, operator set 13): input \"v1\" is computed by a later node");
 }
 
 /// Deterministic damage; import has to return, and what it accepts has to be a graph that verifies.

@@ -1,0 +1,71 @@
+// A CUDA driver with one device and a fault, which FUSEC_STUB names: the entry that fails, and with what, as in "cuMemAlloc=2". Every other
+// entry succeeds and does nothing but what the ones below do. Built as libcuda.so.1 for cuda_faults_test; with STUB_OLD it has no
+// cuGetProcAddress_v2, and FUSEC_STUB=lacks=NAME takes one entry away.
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace {
+
+std::string chosen() {
+  const char* text = std::getenv("FUSEC_STUB");
+  return text ? text : "";
+}
+
+/// What an entry of this name returns.
+[[maybe_unused]] int result(const std::string& name) {
+  const std::string fault = chosen();
+  return fault.starts_with(name + "=") ? std::atoi(fault.c_str() + name.size() + 1) : 0;
+}
+
+[[maybe_unused]] int nothing() { return 0; }
+int mem_alloc(uint64_t* at, size_t bytes) {
+  if (const int failed = result("cuMemAlloc")) return failed;
+  return *at = reinterpret_cast<uint64_t>(std::calloc(1, bytes + 512)), 0;
+}
+int mem_free(uint64_t at) { return std::free(reinterpret_cast<void*>(at)), 0; }
+int init(unsigned) { return result("cuInit"); }
+int version(int* v) { return *v = 13000, 0; }
+int count(int* n) { return *n = chosen() == "devices=0" ? 0 : 1, 0; }
+int get_device(int* device, int) { return *device = 0, result("cuDeviceGet"); }
+int name_of(char* name, int size, int) { return std::strncpy(name, "stub", size_t(size)), 0; }
+int total(size_t* bytes, int) { return *bytes = size_t{1} << 30, 0; }
+int attribute(int* value, int which, int) { return *value = which == 75 ? 9 : 0, 0; }  // compute capability 9.0
+int context(void** c, int) { return *c = c, result("cuDevicePrimaryCtxRetain"); }
+int current(void** c) { return *c = nullptr, result("cuCtxGetCurrent"); }
+int error_name(int error, const char** text) { return *text = error == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_STUB", 0; }
+int error_text(int error, const char** text) { return *text = error == 2 ? "out of memory" : "a fault of the stub", 0; }
+int load_library(void** l, const void*, void*, void**, unsigned, void*, void**, unsigned) { return *l = l, result("cuLibraryLoadData"); }
+int load_module(void** m, const void*, unsigned, int*, void**) { return *m = m, result("cuModuleLoadDataEx"); }
+int get_kernel(void** k, void*, const char*) { return *k = k, 0; }
+int launch_ex(const void*, void*, void**, void**) { return result("cuLaunchKernel"); }
+int launch(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**) { return result("cuLaunchKernel"); }
+int synchronize(void*) { return result("cuStreamSynchronize"); }
+
+struct Entry {
+  const char* name;
+  void* address;
+};
+#define ENTRY(name, function) {name, reinterpret_cast<void*>(&function)}
+const Entry kEntries[] = {
+    ENTRY("cuMemAlloc", mem_alloc), ENTRY("cuMemFree", mem_free), ENTRY("cuInit", init), ENTRY("cuDriverGetVersion", version),
+    ENTRY("cuDeviceGetCount", count), ENTRY("cuDeviceGet", get_device), ENTRY("cuDeviceGetName", name_of), ENTRY("cuDeviceTotalMem", total),
+    ENTRY("cuDeviceGetAttribute", attribute), ENTRY("cuDevicePrimaryCtxRetain", context), ENTRY("cuCtxGetCurrent", current),
+    ENTRY("cuGetErrorName", error_name), ENTRY("cuGetErrorString", error_text), ENTRY("cuLibraryLoadData", load_library),
+    ENTRY("cuModuleLoadDataEx", load_module), ENTRY("cuLibraryGetKernel", get_kernel), ENTRY("cuKernelGetFunction", get_kernel),
+    ENTRY("cuLaunchKernelEx", launch_ex), ENTRY("cuLaunchKernel", launch), ENTRY("cuStreamSynchronize", synchronize)};
+
+}  // namespace
+
+#ifndef STUB_OLD
+extern "C" int cuGetProcAddress_v2(const char* name, void** address, int, uint64_t, int* status) {
+  if (status) *status = 0;
+  if (chosen() == std::string("lacks=") + name) return *address = nullptr, 500;
+  *address = reinterpret_cast<void*>(&nothing);
+  for (const Entry& entry : kEntries)
+    if (std::strcmp(entry.name, name) == 0) *address = entry.address;
+  return 0;
+}
+#endif
