@@ -23,6 +23,7 @@ const ExternOp kOps[] = {
     {"AveragePool", "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides", 1, kNoIntegers, extern_average_pool},
     {"Resize", "coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value mode nearest_mode", 1, 3, extern_resize},
     {"Upsample", "mode", 1, kNoIntegers, extern_resize},
+    {"Gather", "axis", 2, 1, extern_gather},
     {"LSTM", "direction hidden_size input_forget layout", 3, 4, extern_lstm},
     {"GRU", "direction hidden_size layout linear_before_reset", 3, 4, extern_gru},
 };
@@ -94,7 +95,7 @@ Status expects(const std::vector<std::optional<ExternValue>>& values, size_t ind
 
 void extern_parallel(int64_t items, [[maybe_unused]] int64_t work, const std::function<void(int64_t, int64_t)>& body) {
 #if FUSEC_HAS_CPU
-  cpu::parallel_for(items, std::max<int64_t>(1, 20'000 / std::max<int64_t>(work, 1)), body);
+  cpu::parallel_for(items, std::max<int64_t>(1, 200'000 / std::max<int64_t>(work, 1)), body);
 #else
   body(0, items);
 #endif

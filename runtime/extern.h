@@ -74,6 +74,7 @@ Status extern_conv_transpose(const ExternCall& call);
 Status extern_max_pool(const ExternCall& call); // extern_pool.cpp
 Status extern_average_pool(const ExternCall& call);
 Status extern_resize(const ExternCall& call);   // extern_resize.cpp
+Status extern_gather(const ExternCall& call);   // extern_gather.cpp
 Status extern_lstm(const ExternCall& call);     // extern_recurrent.cpp
 Status extern_gru(const ExternCall& call);
 

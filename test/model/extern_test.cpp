@@ -155,6 +155,25 @@ TEST(Extern, ANetworkRunsTheSameOnEveryDevice) {
   }
 }
 
+TEST(Extern, RowsOfALongTable) {
+  NEEDS_BLAS();
+  const std::vector<float> table = numbers(400 * 3);
+  std::vector<Tensor> inputs{tensor({400, 3}, table), Tensor{DType::i64, {4}, std::vector<std::byte>(32)}};
+  const auto gather = [&](std::vector<int64_t> indices) {
+    std::memcpy(inputs[1].data.data(), indices.data(), 32);
+    Model m{.opset = 13};
+    m.inputs = {value("t", kFloat, {400, 3}), value("i", kInt64, {4})};
+    m.outputs = {value("y", kFloat, {})};
+    m.nodes = {node("Gather", {"t", "i"}, {"y"})};
+    return run(m.bytes(), inputs);
+  };
+  const Result<std::vector<Tensor>> got = gather({0, 399, -1, 7});
+  ASSERT_TRUE(got) << got.error().text();
+  std::vector<float> want;
+  for (int64_t row : {0, 399, 399, 7}) want.insert(want.end(), table.begin() + row * 3, table.begin() + row * 3 + 3);
+  EXPECT_EQ(floats_of((*got)[0]), want);
+}
+
 TEST(Extern, AViewOfABoundaryIsAnOutput) {
   NEEDS_BLAS();
   Model m = one_node(node("MatMul", {"x", "w"}, {"h"}), {{2, 3}, {3, 4}});
