@@ -94,6 +94,7 @@ class Emitter {
   size_t exchange_pass_ = ~size_t{0};
   Val exchanged_ = kNoVal;
   bool held_, column_, copies_, together_;
+  bool early_ = false, hides_ = false;  // rows_held: are parameters loaded with the row, and are words hidden between sweeps?
   size_t folds_;
   std::vector<Val> row_values_;
   std::string structs_, functions_;
@@ -327,6 +328,7 @@ void Emitter::held() {
     early.need(Body::inputs_of_map(k_.values[v]));
     early.fetch(v, "late.l" + n(v));
   }
+  early_ = !late.empty(), hides_ = !hide.empty();
   structs_ += "template <> struct RawOf<0> {\n" + raw_members + "};\n";
   functions_ += "  struct Keep {\n" + keep_members + "  };\n  struct Late {\n" + late_members + "  };\n";
   function("load(Int<0>, const Args& a, const At& t, int n, u64 policy, const Row& row, Raw<0>& raw)", load.take());
@@ -558,7 +560,7 @@ Code Emitter::code() {
   // An enumeration: constants of a class would become variables of the module.
   k += "  enum { V = " + n(w_.V) + ", Folds = " + n(folds_) + ", AccBytes = " + n(state) + ", Full = " + n(s_.edges == Edges::full || w_.V == 1) +
        ", Exact = " + n(exact()) + ", Stores = " + n(!view_.element_stores().empty()) + ", Windows = " +
-       n(w_.windows()) + " };\n";
+       n(w_.windows()) + ", Early = " + n(early_) + ", Hides = " + n(hides_) + ", RowStores = " + n(!view_.row_stores().empty()) + " };\n";
   std::string number = "  D Ix rows(const Args& a) { return " + product(false) + "; }\n";
   number += "  D Ix columns(const Args& a) { return " + product(true) + "; }\n";
   // Aligned windows: a row's vectors begin at a multiple of V of the whole, not at the row's own beginning.

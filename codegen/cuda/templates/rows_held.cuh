@@ -17,7 +17,8 @@ template <int S, class K, int Lanes, int Steps, int Threads, int Cluster> struct
   static __device__ __forceinline__ void sweep(const typename K::Args& a, typename K::At& t, int lane, Ix columns,
                                                typename K::Keep (&keep)[Steps], typename K::Row& row, char* scratch, int& turn, Blocks& blocks) {
     if constexpr (S < K::Folds) {
-      const Ix skew = K::skew(a, t);
+      Ix skew = 0;
+      if constexpr (K::Windows) skew = K::skew(a, t);
       typename K::template Acc<S> acc;
       acc.zero();
 #pragma unroll
@@ -25,7 +26,7 @@ template <int S, class K, int Lanes, int Steps, int Threads, int Cluster> struct
         const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
         if (K::Exact || left > 0) {
           K::element_at(a, e, t);
-          if constexpr (S > 0) K::hide(a, keep[s]);
+          if constexpr (S > 0 && K::Hides) K::hide(a, keep[s]);
           K::fold(Int<S>(), a, t, K::Full || left >= K::V ? (int)K::V : (int)left, keep[s], row, acc);
         }
       }
@@ -37,6 +38,7 @@ template <int S, class K, int Lanes, int Steps, int Threads, int Cluster> struct
   }
 };
 
+// (What a kernel has none of is not called: every function less compiles faster.)
 // R rows of a lane are loaded together, then finished one after the other: short rows alone would leave too few bytes in flight.
 template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void rows_held(const typename K::Args& a) {
   typedef typename K::Ix Ix;
@@ -62,14 +64,15 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
       t[r] = typename K::At{};
       K::row_at(a, kRows * R == 1 || own < rows ? own : rows - 1, t[r]);
       K::row(a, t[r], K::V, row[r]);
-      const Ix skew = K::skew(a, t[r]);
+      Ix skew = 0;
+      if constexpr (K::Windows) skew = K::skew(a, t[r]);
 #pragma unroll
       for (int s = 0; s < Steps; ++s) {
         const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
         if (K::Exact || left > 0) {
           K::element_at(a, e, t[r]);
           K::load(Int<0>(), a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, policy, row[r], raw[r][s]);
-          K::early(a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, row[r], late[r][s]);
+          if constexpr (K::Early) K::early(a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, row[r], late[r][s]);
         }
       }
     }
@@ -77,7 +80,8 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
 #pragma unroll
     for (int r = 0; r < R; ++r) {
       const bool live = kRows * R == 1 || base + r * kRows + line < rows;
-      const Ix skew = K::skew(a, t[r]);
+      Ix skew = 0;
+      if constexpr (K::Windows) skew = K::skew(a, t[r]);
       typename K::Keep keep[Steps];
 #pragma unroll
       for (int s = 0; s < Steps; ++s) {
@@ -94,12 +98,13 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
           const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
           if ((K::Exact || left > 0) && live) {
             K::element_at(a, e, t[r]);
-            if constexpr (K::Folds > 0) K::hide(a, keep[s]);
+            if constexpr (K::Folds > 0 && K::Hides) K::hide(a, keep[s]);
             K::store(a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, keep[s], late[r][s], row[r]);
           }
         }
       }
-      if (live && lane == 0) K::row_store(a, t[r], 1, row[r]);
+      if constexpr (K::RowStores)
+        if (live && lane == 0) K::row_store(a, t[r], 1, row[r]);
     }
     if constexpr (sizeof(Ix) == 4) break;  // a grid holds as many blocks as 32-bit numbers count rows; a loop takes registers
     if constexpr (Lanes > 32 && K::Folds * R % 2 == 1) __syncthreads();  // turns begin anew, with the half that was read last
