@@ -206,8 +206,8 @@ TEST_F(Cli, BytesAreANumberOfBytes) {
 #if FUSEC_HAS_CPU
 TEST_F(Cli, BenchSaysWhoseFaultAFailedRowIs) {
   write("f.fus", kGraph);
-  for (const char* mode : {"", "--flush", "--tuned-gap"}) {
-    const Ran r = run(std::string("bench f.fus --device cpu --dim N=4 --runs 1 --schedule nonsense=1 ") + mode);
+  for (const char* mode : {"", "--flush --runs 1", "--tuned-gap --runs 1"}) {
+    const Ran r = run(std::string("bench f.fus --device cpu --dim N=4 --schedule nonsense=1 ") + mode);
     EXPECT_EQ(r.status, 2) << mode << r.out << r.err;
     EXPECT_NE((r.out + r.err).find("nonsense=1"), std::string::npos) << mode;
   }
