@@ -44,10 +44,10 @@ template <class T> D const T* cluster_map(const T* mine, u32 rank) {
 #endif
 }
 
-// Every block's state to every block: `meet` holds one, twice, in turns, so that one barrier a merge is enough.
-template <int Cluster, class A> D void merge_cluster(A& acc, char* meet, int turn) {
+// Every block's state to every block: `meet` holds one of at most Bytes, twice, in turns, so that one barrier a merge is enough.
+template <int Cluster, int Bytes, class A> D void merge_cluster(A& acc, char* meet, int turn) {
   if constexpr (Cluster > 1) {
-    A* mine = (A*)meet + turn;
+    A* mine = (A*)(meet + turn * Bytes);
     if (threadIdx.x == 0) acc.put(mine);
     cluster_sync();
     acc.get(cluster_map(mine, threadIdx.x % Cluster));

@@ -51,14 +51,15 @@ template <int Lanes, class A> D void butterfly(A& acc) {
   for (int m = 1; m < Lanes; m *= 2) acc.merge(acc.peer(m));
 }
 
-// Merges over the `Lanes` lanes of a row; the block holds Threads / Lanes rows. `scratch` holds one state a warp, twice: `turn`
-// alternates between the halves, so that one barrier a merge is enough.
-template <int Lanes, int Threads, class A> D void merge_lanes(A& acc, char* scratch, int& turn) {
+// Merges over the `Lanes` lanes of a row; the block holds Threads / Lanes rows. `scratch` holds one state of at most Bytes a warp, twice:
+// `turn` alternates between the halves, so that one barrier a merge is enough. The halves are the same for all states: sweeps of a row
+// have states of several sizes.
+template <int Lanes, int Threads, int Bytes, class A> D void merge_lanes(A& acc, char* scratch, int& turn) {
   acc.settle();
   butterfly<(Lanes < 32 ? Lanes : 32)>(acc);
   if constexpr (Lanes > 32) {
     constexpr int kWarps = Lanes / 32;
-    A* at = (A*)scratch + turn * (Threads / 32);
+    A* at = (A*)(scratch + turn * (Threads / 32) * Bytes);
     turn ^= 1;
     if (threadIdx.x % 32 == 0) acc.put(at + threadIdx.x / 32);
     __syncthreads();

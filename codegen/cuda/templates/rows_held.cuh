@@ -30,7 +30,7 @@ template <int S, class K, int Lanes, int Steps, int Threads, int Cluster> struct
           K::fold(Int<S>(), a, t, K::Full || left >= K::V ? (int)K::V : (int)left, keep[s], row, acc);
         }
       }
-      merge_lanes<Lanes, Threads>(acc, scratch, turn);
+      merge_lanes<Lanes, Threads, K::AccBytes>(acc, scratch, turn);
       blocks.merge(acc);
       K::finish(Int<S>(), a, t, K::V, acc, row);
       Held<S + 1, K, Lanes, Steps, Threads, Cluster>::sweep(a, t, lane, columns, keep, row, scratch, turn, blocks);

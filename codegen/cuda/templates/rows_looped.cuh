@@ -9,7 +9,7 @@ template <int S, class K, int Threads, int U> struct Looped {
       each_vector<S, K, Threads, U>(a, t, -K::skew(a, t), columns, policy, row, [&](const typename K::At& at, int n, const typename K::template Raw<S>& raw) {
         K::fold(Int<S>(), a, at, n, raw, row, acc);
       });
-      merge_lanes<Threads, Threads>(acc, scratch, turn);
+      merge_lanes<Threads, Threads, K::AccBytes>(acc, scratch, turn);
       K::finish(Int<S>(), a, t, K::V, acc, row);
       Looped<S + 1, K, Threads, U>::sweep(a, t, columns, policy, row, scratch, turn);
     }

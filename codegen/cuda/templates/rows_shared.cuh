@@ -50,8 +50,8 @@ template <int S, class K, int Threads, int U, int Cluster> struct Shared {
         }
       }
       const int now = turn;
-      merge_lanes<Threads, Threads>(acc, scratch, turn);
-      merge_cluster<Cluster>(acc, meet, now);
+      merge_lanes<Threads, Threads, K::AccBytes>(acc, scratch, turn);
+      merge_cluster<Cluster, K::AccBytes>(acc, meet, now);
       K::finish(Int<S>(), a, t, K::V, acc, row);
       Shared<S + 1, K, Threads, U, Cluster>::sweep(a, t, begin, end, policy, kept, row, scratch, meet, turn);
     }

@@ -24,7 +24,7 @@ template <class K, int Threads, int U> D void split(const typename K::Args& a) {
       each_vector<0, K, Threads, U>(a, t, begin, end, policy, row, [&](const typename K::At& at, int n, const typename K::template Raw<0>& raw) {
         K::fold(Int<0>(), a, at, n, raw, row, acc);
       });
-      merge_lanes<Threads, Threads>(acc, scratch, turn);
+      merge_lanes<Threads, Threads, K::AccBytes>(acc, scratch, turn);
       if (threadIdx.x == 0) acc.put(states + p);
     }
     if (!last_block(K::counters(a) + r, gridDim.y)) continue;
@@ -36,7 +36,7 @@ template <class K, int Threads, int U> D void split(const typename K::Args& a) {
       one.fresh(states + s);
       acc.merge(one);
     }
-    merge_lanes<Threads, Threads>(acc, scratch, turn);
+    merge_lanes<Threads, Threads, K::AccBytes>(acc, scratch, turn);
     K::finish(Int<0>(), a, t, K::V, acc, row);
     if (threadIdx.x == 0) K::row_store(a, t, 1, row);
   }
