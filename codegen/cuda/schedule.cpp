@@ -414,11 +414,11 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   if (late == 0 && (lanes >= 512 || (lanes >= 256 && (arithmetic > 4 || (c.V > 4 && c.view.folds() > 1)))))
     s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, least + values));
   // Rows for a wave and a half: a wave of two rows a block asks for everything at once (layer_norm f32 [1024,4096]: 12.5 us, 11.8).
-  const auto resident = [&](int64_t blocks) { return blocks * c.device.multiprocessors; };
-  const uint16_t of_two = blocks_for(s.threads, 32 + 2 * values);
-  if (fixed && lanes > 32 && s.cluster == 1 && alone > resident(s.min_blocks) && ceil_div(alone, 2) <= resident(of_two)) {
+  const int64_t of_two = blocks_for(s.threads, 32 + 2 * values), wave = c.device.multiprocessors;
+  const bool plain = lanes > 32 && s.cluster == 1 && values <= 16 && !c.formulas && s.edges == Edges::full;
+  if (fixed && plain && alone > wave * s.min_blocks && ceil_div(alone, 2) <= wave * of_two) {
     s.rows_in_flight = 2;
-    s.min_blocks = of_two;
+    s.min_blocks = uint16_t(of_two);
     return;
   }
   // Parameters are all asked for at once if registers allow it; what is in flight of the rows counts more (layer_norm f32 [4096]: 3 blocks
