@@ -113,9 +113,14 @@ void Body::fetch(Val load, const std::string& words) {
   const std::string p = w_.args.field(Slot::pointer, w_.view.access_of[load]);
   const bool wide = w_.view.wide(load), each = wide && (w_.scattered(load) || !w_.contiguous(load));
   const std::string valid = w_.valid();
-  const bool tail = wide && !valid.empty();
+  const bool shifted = w_.schedule.skeleton == Template::column && w_.access(load).staged;
+  const bool tail = wide && (!valid.empty() || shifted);
   const bool streamed = policy_ && !each && w_.access(load).streamed;
   const Val guard = inst.map.guard;
+  if (const auto place = w_.placed.find(load); place != w_.placed.end()) {
+    line("fetch<" + dec(size * w_.V) + ", kPlain>(" + words + ", " + place->second + ", 0);");
+    return;
+  }
   const std::string ones = "fetch_one<" + dec(size) + ">(" + words + ", ";
   if (each || tail || guard != kNoVal) line("clear(" + words + ");");
   std::string open;
@@ -134,7 +139,41 @@ void Body::fetch(Val load, const std::string& words) {
   }
   line(open + "{");
   indent_ += 2;
-  if (!each) {
+  const bool run = guard == kNoVal && inst.varies == AxisSet(1u << w_.view.vector_axis) && w_.runs_on(load);
+  if (run) {
+    // A parameter of the columns beside vectors that run on into the next row. Of long rows most vectors lie inside of one.
+    const Dim& extent = w_.kernel().axes[w_.view.vector_axis].extent;
+    const int64_t known = extent.is_constant() ? extent.value({}).value_or(0) : 0;
+    const std::string columns = extent.is_constant() ? w_.args.dim(extent) : w_.args.field(Slot::extent, w_.view.vector_axis);
+    w_.index(w_.view.vector_axis);  // asks for it; of the vector's first element it is in `t`
+    const std::string at = "t.i" + dec(w_.view.vector_axis), left = "left" + dec(load), exists = tail ? "n == " + dec(w_.V) + " && " : "";
+    const bool once = known >= int64_t(w_.V);  // a vector meets one end at most
+    if (once) line("const " + w_.index_type() + " " + left + " = " + columns + " - " + at + ";");
+    if (known < 512 && once) {
+      line("{");
+    } else {
+      line("if (" + exists + at + " + " + dec(w_.V) + " <= " + columns + ") {");
+      line("  fetch<" + dec(size) + ", " + w_.fetch_kind(load, false) + ">(" + words + ", " + p + " + " + at + ", 0);");
+      line("} else {");
+    }
+    indent_ += 2;
+    if (once) {
+      line("_Pragma(\"unroll\") for (int e = 0; e < " + dec(w_.V) + "; ++e)");
+      line("  " + std::string(tail ? "if (" + valid + ") " : "") + ones + "e, " + p + " + (" + at + " + (e < " + left + " ? e : e - " + columns + ")));");
+      indent_ -= 2;
+      line("}");
+      indent_ -= 2;
+      line("}");
+      return;
+    }
+  } else if (shifted) {
+    // Columns that are not there read their neighbours in the next position; only at the operand's end there is nothing.
+    if (streamed) w_.streamed = true;
+    line("if (n == " + dec(2 * w_.V) + " || t.e * rows(a) + t.r + " + dec(2 * w_.V) + " <= rows(a) * columns(a)) {");
+    line("  fetch_shifted<" + w_.fetch_kind(load, streamed) + ">(" + words + ", " + p + " + (" + offset(load, "") + (streamed ? "), policy);" : "), 0);"));
+    line("} else {");
+    indent_ += 2;
+  } else if (!each) {
     line("if (" + w_.whole(load) + ") {");
     line("  " + pieces);
     line("} else {");
@@ -145,7 +184,7 @@ void Body::fetch(Val load, const std::string& words) {
   if (guard != kNoVal && w_.view.wide(guard)) condition += (condition.empty() ? "" : " && ") + at(guard);
   line((condition.empty() ? "" : "if (" + condition + ") ") + ones + "e, " + p + " + (" + offset(load, "e") + "));");
   close_loop();
-  if (!each) {
+  if (!each || run) {
     indent_ -= 2;
     line("}");
   }
@@ -213,6 +252,10 @@ void Body::store(Val store) {
   if (!ready) {
     line("Words<" + dec(size * (wide ? w_.V : 1)) + "> " + words + ";");
     line(cuda::pack(type, words, array));
+  }
+  if (const auto place = w_.placed.find(store); place != w_.placed.end()) {
+    line("put<" + dec(size * w_.V) + ">(" + place->second + ", " + words + ");");
+    return;
   }
   const std::string p = w_.args.field(Slot::pointer, w_.view.access_of[store]);
   const Val guard = inst.map.guard;

@@ -15,6 +15,7 @@
 #include "codegen/cuda/ring.h"
 #include "codegen/cuda/states.h"
 #include "codegen/cuda/texts.h"
+#include "codegen/cuda/tiles.h"
 #include "codegen/cuda/words.h"
 #include "lib/kernel/merge_sweeps.h"
 
@@ -37,6 +38,7 @@ class Emitter {
     w_.V = std::max<unsigned>(1, kernel.axes.empty() ? 1 : schedule.lane[schedule.vector_axis]);
     held_ = s_.skeleton == Template::rows && s_.keep != Keep::reload;
     copies_ = s_.skeleton == Template::ring && s_.slots > 0;
+    tiled_ = s_.skeleton == Template::rows && s_.keep == Keep::registers && s_.slots > 0;
     column_ = k_.has_reductions() && !(k_.reduced_axes() >> s_.vector_axis & 1);
     folds_ = view_.folds();
     together_ = s_.skeleton == Template::ring;
@@ -58,6 +60,7 @@ class Emitter {
   std::string kept_words(Val v) const;
   unsigned lanes() const { return column_ ? w_.V : 1; }
   bool exact() const;
+  bool shifted() const;
 
   // Parts of K.
   Body body(int indent) {
@@ -76,6 +79,8 @@ class Emitter {
   std::string slot_offset(Val v) const, column_offset(Val v) const;
   std::string lead(Body& body, Val v);
   std::string copies();
+  void place();
+  std::string runs();
   void passes();
   void held();
   void finishes();
@@ -93,7 +98,7 @@ class Emitter {
   // Softmax keeps exp(x - max) once the sum has it, and no later sweep takes it again.
   size_t exchange_pass_ = ~size_t{0};
   Val exchanged_ = kNoVal;
-  bool held_, column_, copies_, together_;
+  bool held_, column_, copies_, tiled_, together_;
   bool early_ = false, hides_ = false;  // rows_held: are parameters loaded with the row, and are words hidden between sweeps?
   size_t folds_;
   std::vector<Val> row_values_;
@@ -122,6 +127,17 @@ std::vector<Val> Emitter::loads(const std::vector<Val>& targets) const {
   std::vector<Val> out = view_.needed(targets, [&](Val v) { return view_.level(v) != Level::element; });
   std::erase_if(out, [&](Val v) { return k_.values[v].kind != Kind::load; });
   return out;
+}
+
+/// Column: do all vectors of elements come out of two aligned pieces?
+bool Emitter::shifted() const {
+  bool any = false;
+  for (Val v : view_.accesses) {
+    if (k_.values[v].kind != Kind::load || is_row(v) || !view_.wide(v)) continue;
+    if (!w_.access(v).staged) return false;
+    any = true;
+  }
+  return any && s_.skeleton == Template::column;
 }
 
 std::string Emitter::kept_words(Val v) const { return "Words<" + n(bytes(kept_type(v)) * (view_.wide(v) ? w_.V : 1)) + ">"; }
@@ -266,7 +282,7 @@ void Emitter::passes() {
         load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
         continue;
       }
-      if (w_.access(v).staged) continue;  // from the tile
+      if (w_.access(v).staged && s_.skeleton == Template::transpose) continue;  // from the tile
       load.need(Body::inputs_of_map(k_.values[v]));
       load.fetch(v, "raw.l" + n(v));
       load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
@@ -314,7 +330,7 @@ void Emitter::held() {
   std::vector<Val> computed;
   std::string hide;
   // Values computed from a short row (exp of each element) may stay in registers from sweep to sweep; of a long one only the words.
-  const bool hidden = s_.keep == Keep::registers && s_.steps * w_.V > 32;
+  const bool hidden = s_.keep == Keep::registers && s_.steps * w_.V > (tiled_ ? 33 : 32);
   for (Val v : s_.cut) {
     keep_members += "    " + kept_words(v) + " k" + n(v) + ";\n";
     if (hidden) hide += "    hide_words(keep.k" + n(v) + ", " + w_.args.field(Slot::zero) + ");\n";
@@ -431,6 +447,47 @@ std::string Emitter::copies() {
          n(together_) + ", ColumnsStaged = " + n(staged) + " };\n";
 }
 
+// Rows in tiles: where a lane finds its elements in a slot.
+void Emitter::place() {
+  const TileShape shape = tile_shape(view_, s_);
+  for (const TileShape::Part& part : shape.parts) {
+    const std::string size = n(shape.sizes[part.region]);
+    std::string before;
+    for (size_t r = 0; r < part.region; ++r) before += "region(a, " + n(size_t(tile_rows(s_))) + ", " + n(shape.sizes[r]) + ") + ";
+    w_.placed[part.access] = "t.tile + (" + before + "((u32)t.first * " + size + "u & 15u) + t.at * " + size + ") + t.e * " + size;
+  }
+}
+
+// What rows_tiled.cuh asks for: a tile's run comes, and goes back.
+std::string Emitter::runs() {
+  const TileShape shape = tile_shape(view_, s_);
+  std::string get, put, pad, sizes;
+  for (size_t r = 0; r < shape.sizes.size(); ++r) {
+    const std::string size = n(shape.sizes[r]), region = "region(a, rows_of, " + size + ")", at = "tile" + (sizes.empty() ? "" : " + (" + sizes + ")");
+    const std::string lead = "((u32)from * " + size + "u & 15u)";
+    for (const TileShape::Part& part : shape.parts) {
+      if (part.region != r) continue;
+      const std::string base = w_.args.field(Slot::pointer, view_.access_of[part.access]), run = base + " + from), ", bytes = "(u32)(count * " + size + ")";
+      if (k_.values[part.access].kind == Kind::load) {
+        get += "    get_run<" + size + ", Team>(" + at + ", (const char*)(" + run + bytes + ", (const char*)(" + base + " + rows(a) * columns(a)), thread, policy);\n";
+        pad += "    pad_run<Team>(" + at + " + " + lead + " + count * " + size + ", " + at + " + " + region + ", thread);\n";
+      } else {
+        put += "    put_run<" + size + ", Team>((char*)(" + run + at + " + " + lead + ", " + bytes + ", thread);\n";
+      }
+    }
+    sizes += (sizes.empty() ? "" : " + ") + region;
+  }
+  w_.streamed = true;
+  functions_ += "  D u32 slot_bytes(const Args& a, int rows_of) { return " + sizes + "; }\n";
+  auto run = [&](const std::string& name, const std::string& tile, const std::string& more, const std::string& text) {
+    functions_ += "  template <int Team> D void " + name + "(const Args& a, int rows_of, Ix from, Ix count, " + tile + " tile, int thread, " + more + "Int<Team>) {\n" + text + "  }\n";
+  };
+  run("get_tile", "char*", "u64 policy, ", get);
+  run("put_tile", "const char*", "", put);
+  run("pad_tile", "char*", "", pad);
+  return "  enum { Puts = " + n(!put.empty()) + " };\n  D u32 region(const Args& a, int rows_of, u32 size) { return ((u32)rows_of * (u32)columns(a) * size + 30u) & ~15u; }\n";
+}
+
 // What transpose.cuh asks for: tiles over (i, j), operands that are staged, indices without a linear number.
 std::string Emitter::tiles() {
   const unsigned j = s_.vector_axis, i = static_cast<unsigned>(tile_axis(s_));
@@ -496,6 +553,8 @@ std::string Emitter::entry() const {
     case Template::rows:
       if (s_.keep == Keep::shared || s_.keep == Keep::cluster)
         return "rows_shared<K, " + threads + ", " + in_flight + ", " + n(std::max<int>(1, s_.cluster)) + ">(a);";
+      if (tiled_)
+        return "rows_tiled<K, " + n(s_.lanes_per_row) + ", " + n(s_.steps) + ", " + threads + ", " + in_flight + ", " + n(s_.slots) + ">(a);";
       if (held_)
         return "rows_held<K, " + n(s_.lanes_per_row) + ", " + n(s_.steps) + ", " + threads + ", " + in_flight + ", " + n(std::max<int>(1, s_.cluster)) + ">(a);";
       return "rows_looped<K, " + threads + ", " + in_flight + ">(a);";
@@ -516,6 +575,7 @@ std::vector<std::string> Emitter::skeletons() const {
   switch (s_.skeleton) {
     case Template::pointwise: return {"pointwise.cuh"};
     case Template::rows:
+      if (tiled_) return {"rows_held.cuh", "rows_tiled.cuh"};
       if (s_.keep == Keep::registers && s_.cluster > 1) return {"cluster.cuh", "async.cuh", "rows_held.cuh", "meeting.cuh"};
       if (s_.keep == Keep::registers) return {"rows_held.cuh"};
       if (s_.keep == Keep::reload) return {"each_vector.cuh", "rows_looped.cuh"};
@@ -540,9 +600,10 @@ bool Emitter::exact() const {
 }
 
 Code Emitter::code() {
+  if (tiled_) place();
   if (held_) held();
   else passes();
-  const std::string tile_members = s_.skeleton == Template::transpose ? tiles() : s_.skeleton == Template::ring ? copies() : "";
+  const std::string tile_members = s_.skeleton == Template::transpose ? tiles() : s_.skeleton == Template::ring ? copies() : tiled_ ? runs() : "";
   finishes();
   stores();
 
@@ -560,7 +621,7 @@ Code Emitter::code() {
   // An enumeration: constants of a class would become variables of the module.
   k += "  enum { V = " + n(w_.V) + ", Folds = " + n(folds_) + ", AccBytes = " + n(state) + ", Full = " + n(s_.edges == Edges::full || w_.V == 1) +
        ", Exact = " + n(exact()) + ", Stores = " + n(!view_.element_stores().empty()) + ", Windows = " +
-       n(w_.windows()) + ", Early = " + n(early_) + ", Hides = " + n(hides_) + ", RowStores = " + n(!view_.row_stores().empty()) + " };\n";
+       n(w_.windows()) + ", Shifted = " + n(shifted()) + ", Early = " + n(early_) + ", Hides = " + n(hides_) + ", RowStores = " + n(!view_.row_stores().empty()) + " };\n";
   std::string number = "  D Ix rows(const Args& a) { return " + product(false) + "; }\n";
   number += "  D Ix columns(const Args& a) { return " + product(true) + "; }\n";
   // Aligned windows: a row's vectors begin at a multiple of V of the whole, not at the row's own beginning.
@@ -573,6 +634,7 @@ Code Emitter::code() {
     number += "  D char* states(const Args& a) { return " + w_.args.field(Slot::states) + "; }\n";
   }
   std::string at = "  struct At {\n    Ix r, e;\n";
+  if (tiled_) at += "    char* tile;\n    Ix first, at;  // the tile's first element, and where the row begins behind it\n";
   const std::string row_at_text = row_at(false), element_at_text = row_at(true);
   std::set<unsigned> indices = w_.row_indices;
   indices.insert(w_.element_indices.begin(), w_.element_indices.end());

@@ -6,6 +6,7 @@
 #include "codegen/cuda/ring.h"
 #include "codegen/cuda/shape.h"
 #include "codegen/cuda/states.h"
+#include "codegen/cuda/tiles.h"
 #include "lib/kernel/merge_sweeps.h"
 
 namespace fusec::cuda {
@@ -49,6 +50,13 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
     case Template::pointwise: blocks = ceil_div(facts.rows, int64_t(s.threads) * V * s.rows_in_flight); break;
     case Template::rows:
       blocks = s.keep == Keep::registers ? ceil_div(facts.rows, int64_t(s.threads / s.lanes_per_row) * s.rows_in_flight) : facts.rows;
+      if (s.keep == Keep::registers && s.slots) {
+        const int64_t teams = s.threads / tile_team(s), tile = tile_shape(View(kernel, s.vector_axis), s).slot_bytes(tile_rows(s), facts.columns);
+        out.shared = uint32_t(teams * s.slots * tile);
+        // Some tiles a block, so that copies are ahead of the work; blocks enough for several waves.
+        const int64_t all = ceil_div(facts.rows, teams * tile_rows(s)), most = s.slots == 1 ? 1 : std::clamp<int64_t>(96 * 1024 / (teams * tile), 2, 64);
+        blocks = ceil_div(all, std::clamp<int64_t>(all / (6 * resident), 1, most));
+      }
       if (s.keep == Keep::registers && s.cluster > 1) {
         out.cluster = s.cluster;
         blocks = std::min<int64_t>(blocks, kMost / s.cluster) * s.cluster;

@@ -103,6 +103,26 @@ template <int P, Fetch F, int B> D void fetch(Words<B>& r, const void* from, u64
     }
   }
 }
+// 16 bytes that begin anywhere: out of the two aligned pieces that they lie in, both of which must be there.
+template <Fetch F> D void fetch_shifted(Words<16>& r, const void* from, u64 policy) {
+  const u32 at = (u32)(u64)from & 15, bit = at % 4 * 8;
+  const char* p = (const char*)from - at;
+  const uint4 x = load16<F>(p, policy), y = load16<F>(p + 16, policy);
+  const u32 w[8] = {x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w};
+  u32 half[6], word[5];
+#pragma unroll
+  for (int k = 0; k < 6; ++k) half[k] = at & 8 ? w[k + 2] : w[k];
+#pragma unroll
+  for (int k = 0; k < 5; ++k) word[k] = at & 4 ? half[k + 1] : half[k];
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+#ifdef FUSEC_SIMT
+    r.w[k] = (u32)(((u64)word[k + 1] << 32 | word[k]) >> bit);
+#else
+    r.w[k] = __funnelshift_r(word[k], word[k + 1], bit);
+#endif
+  }
+}
 template <int P, int B> D void put(void* to, const Words<B>& r) {
   char* p = (char*)to;
   if constexpr (P == 16 && B == 16) {

@@ -45,17 +45,6 @@ bool in_pieces(const View& view, const Schedule& s, const Facts& facts, Val load
   return true;
 }
 
-/// Do its rows follow each other without gaps? Then a slice may take the neighbours along that share its first and last piece.
-bool dense(const View& view, const Schedule& s, const Facts& facts, Val load) {
-  const Facts::Access& f = facts.access[view.access_of[load]];
-  if (facts.extents[s.vector_axis] != facts.columns || f.step[s.vector_axis] != 1) return false;
-  int64_t row = facts.columns;
-  const std::vector<unsigned> kept = view.space(false);
-  for (size_t k = kept.size(); k-- > 0; row *= facts.extents[kept[k]])
-    if (facts.extents[kept[k]] > 1 && f.step[kept[k]] != row) return false;
-  return true;
-}
-
 /// Shared memory beside the slots: states and barriers, for as many warps as there may be.
 int64_t states_and_barriers(const Kernel& kernel, int64_t cluster) {
   size_t state = 16;
@@ -80,6 +69,16 @@ int64_t slots_that_fit(const Kernel& kernel, const Schedule& s, const RingShape&
 }
 
 }  // namespace
+
+bool dense_rows(const View& view, const Schedule& s, const Facts& facts, Val access) {
+  const Facts::Access& f = facts.access[view.access_of[access]];
+  if (facts.extents[s.vector_axis] != facts.columns || f.step[s.vector_axis] != 1) return false;
+  int64_t row = facts.columns;
+  const std::vector<unsigned> kept = view.space(false);
+  for (size_t k = kept.size(); k-- > 0; row *= facts.extents[kept[k]])
+    if (facts.extents[kept[k]] > 1 && f.step[kept[k]] != row) return false;
+  return true;
+}
 
 bool ring_windowed(const View& view, const Schedule& s) {
   if (s.edges == Edges::window) return true;
@@ -156,7 +155,7 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   bool exact = true, all_dense = true;
   for (Val v : loads) {
     exact &= in_pieces(view, s, facts, v);
-    all_dense &= dense(view, s, facts, v);
+    all_dense &= dense_rows(view, s, facts, v);
   }
   // In slots, 16 says that slices are whole pieces, however little of one a lane takes.
   for (Val v : loads)

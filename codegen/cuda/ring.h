@@ -16,6 +16,9 @@ struct RingShape {
   int64_t column_bytes = 0;  // shared memory of the staged parameters of a block's columns
 };
 RingShape ring_shape(const Kernel& kernel, const Schedule& schedule, int64_t columns);
+/// Do the rows of this load or store follow each other without gaps? Then a copy may take the neighbours along that share its first and
+/// last piece.
+bool dense_rows(const View& view, const Schedule& schedule, const Facts& facts, Val access);
 /// Do slices begin or end between 16-byte pieces? Then a slot holds up to a piece more for each operand.
 bool ring_windowed(const View& view, const Schedule& schedule);
 

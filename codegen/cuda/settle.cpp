@@ -7,6 +7,7 @@
 #include "codegen/cuda/ring.h"
 #include "codegen/cuda/shape.h"
 #include "codegen/cuda/states.h"
+#include "codegen/cuda/tiles.h"
 #include "lib/kernel/merge_sweeps.h"
 
 namespace fusec::cuda {
@@ -60,6 +61,10 @@ std::string rows(Settling& c) {
   if (!c.view.kernel.has_reductions()) return "skeleton=rows: the kernel reduces nothing";
   if (!(c.kernel.reduced_axes() >> s.vector_axis & 1)) return "skeleton=rows: the vector axis is not reduced";
   if (s.keep != Keep::registers) s.steps = 0, s.block[s.vector_axis] = 0;
+  const uint8_t slots = s.slots;
+  const bool tiled = slots && s.keep == Keep::registers && s.edges == Edges::full && tileable(c.view, c.device);
+  s.slots = 0;
+  for (Access& a : s.access) a.staged = 0;
   switch (s.keep) {
     case Keep::reload:
       s.cut.clear();
@@ -81,13 +86,15 @@ std::string rows(Settling& c) {
       if (!pow2(s.lanes_per_row) || s.lanes_per_row > 1024) return "lanes_per_row=" + text(s.lanes_per_row) + ": a power of two up to 1024 is expected";
       if (s.threads < s.lanes_per_row) s.threads = s.lanes_per_row;
       if (s.threads % s.lanes_per_row) return "threads=" + text(s.threads) + ": whole rows of lanes are expected";
-      if (s.lanes_per_row != s.threads || s.rows_in_flight > 1) s.cluster = 1;
+      if (tiled && s.lanes_per_row > 32) s.threads = s.lanes_per_row;
+      if (tiled || s.lanes_per_row != s.threads || s.rows_in_flight > 1) s.cluster = 1;
       const int64_t steps = ceil_div(c.vectors(), s.lanes_per_row * s.cluster);
       if (steps * c.V > 128) return "lanes_per_row=" + text(s.lanes_per_row) + ": " + text(steps * c.V) + " elements a lane are more than registers hold";
-      if (s.rows_in_flight * steps > 64) return "rows_in_flight=" + text(s.rows_in_flight) + ": more than registers hold";
+      if (!tiled && s.rows_in_flight * steps > 64) return "rows_in_flight=" + text(s.rows_in_flight) + ": more than registers hold";
       s.steps = uint16_t(steps);
       const bool exact = steps * s.lanes_per_row * s.cluster * c.V == c.facts.columns && s.edges != Edges::window;
       s.block[s.vector_axis] = exact ? uint16_t(std::min<int64_t>(c.facts.columns, 65535)) : uint16_t(0);
+      if (tiled) s.slots = slots, fit_tiles(c.view, c.facts, c.device, s);
       return "";
     }
     case Keep::none: case Keep::cache_buffer: return "keep: registers, shared, cluster and reload are known to rows";

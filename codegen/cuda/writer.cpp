@@ -173,6 +173,11 @@ bool Writer::contiguous(Val a) const {
   return s && s->is(1);
 }
 
+bool Writer::runs_on(Val a) const {
+  const std::optional<Dim> s = step(kernel(), inst(a), view.vector_axis);
+  return view.flat && V > 1 && s && s->is(1) && !scattered(a);
+}
+
 std::string Writer::words_type(Val a) const {
   return "Words<" + dec(bytes(operand(a).type) * (view.wide(a) ? V : 1)) + ">";
 }

@@ -2,6 +2,7 @@
 // What all functions of one kernel share while it is written: the argument block, what is computed in pairs or contracted, and the
 // questions that a statement asks about its values.
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -19,6 +20,8 @@ struct Writer {
   void use_formula(Op op, DType type);
   std::set<unsigned> row_indices, element_indices; // axes whose index is asked for
   bool streamed = false;
+  /// Rows in tiles: where a staged access finds the first element of a lane's vector in shared memory.
+  std::map<Val, std::string> placed;
   std::set<Val> reciprocals;                       // row values whose reciprocal stands in the row too, as "row.q…"
 
   Writer(const View& v, const Schedule& s);
@@ -66,6 +69,8 @@ struct Writer {
   bool scattered(Val access) const;
   /// How the pieces of a load are fetched (prelude.cuh); memory that the kernel may write in place is not read-only.
   std::string fetch_kind(Val load, bool streamed) const;
+  /// Pointwise, flat: is it contiguous along the vector axis, though not across the ends of its runs?
+  bool runs_on(Val access) const;
   std::string words_type(Val access) const;
   /// Conditions that element e of a lane's vector exists, and that all of them do; "" when they always hold. Elements end at `n`;
   /// with aligned windows a row also begins inside its first vector.

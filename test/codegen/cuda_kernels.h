@@ -55,6 +55,14 @@ inline const Named kGraphs[] = {
        %r = relu %s
        %y = cast %r {to=f16}
        return %y })", {{"N", 32768}, {"C", 4096}}},
+    {"odd_softmax", "graph @g(%x: bf16[N,C]) -> bf16[N,C] { %y = softmax %x {axes=[1]}\n return %y }", {{"N", 243902}, {"C", 1025}}},
+    {"odd_layer_norm", R"(graph @g(%x: bf16[N,C], %g: bf16[C], %b: bf16[C]) -> bf16[N,C] {
+       %y = layer_norm %x, %g, %b {axes=[1], eps=1e-5}
+       return %y })", {{"N", 61035}, {"C", 4097}}},
+    {"odd_column_sum", R"(graph @g(%u: u8[N,C]) -> f32[C] {
+       %x = cast %u {to=f32}
+       %y = sum %x {axes=[0]}
+       return %y })", {{"N", 976562}, {"C", 1025}}},
     {"copy", "graph @g(%x: f32[N]) -> f32[N] { %y = abs %x\n return %y }", {{"N", 1 << 26}}},
     {"scale_bf16", R"(graph @g(%a: bf16[N], %b: bf16[N], %c: bf16[N]) -> bf16[N] {
        %p = mul %a, %b

@@ -45,7 +45,7 @@ std::string check(const Machine& m, const char* entry, const EntryPoint* point, 
   if (!blocks || !threads) return "an empty grid or block";
   if (threads > kMostThreads)
     return format("%llu threads a block; 1024 are possible", static_cast<unsigned long long>(threads));
-  if (blocks * ((threads + 31) / 32 + kAgents / 32) >> 32) return "too many blocks for the host";
+  if (blocks * ((threads + 31) / 32 + agents_of(u32(threads)) / 32) >> 32) return "too many blocks for the host";
   if (!m.cluster || m.cluster > kMostCluster || m.grid.x % m.cluster)
     return format("a cluster of %u blocks on a grid of %u", m.cluster, m.grid.x);
   u64 shared = m.kernel->shared_bytes + m.dynamic;
@@ -150,7 +150,7 @@ const simt_result* simt_launch(simt_kernel* kernel, const char* entry, simt_memo
   m.cluster = cluster ? cluster : 1;
   m.dynamic = dynamic_shared_bytes;
   m.threads = block[0] * block[1] * block[2];
-  m.stride = (m.threads + 31) / 32 * 32 + kAgents;
+  m.stride = (m.threads + 31) / 32 * 32 + agents_of(m.threads);
   m.args = static_cast<const char*>(args);
   m.arg_bytes = static_cast<u32>(arg_bytes);
   auto* out = new Outcome;

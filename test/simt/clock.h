@@ -7,8 +7,8 @@
 // the rest, which is rare: knowledge across blocks, from fences and atomics, mbarriers, named barriers and partial
 // __syncwarp. It is immutable and shared, since barriers hand it to everybody.
 //
-// A block has `stride` slots: its threads, rounded up to warps, then kAgents slots for what works beside the threads:
-// an mbarrier's copies, a thread's bulk groups.
+// A block has `stride` slots: its threads, rounded up to warps, then slots for what works beside the threads (agents_of): an
+// mbarrier's copies, a thread's bulk groups.
 
 #include <cstdint>
 #include <memory>
@@ -23,7 +23,8 @@ using u64 = uint64_t;
 
 struct Thread;
 
-constexpr u32 kAgents = 256;
+/// Mbarriers and groups of copies of a block: 256, or in large blocks one for each thread and 32 more.
+inline u32 agents_of(u32 threads) { return threads + 32 > 256 ? (threads + 63) / 32 * 32 : 256; }
 
 using Times = std::vector<u32>;  // for each slot of one block: known up to this time
 

@@ -48,9 +48,10 @@ u32 meet(Block& block) {
 }
 
 u32 new_agent(Block& block, u32 site) {
-  if (block.agents == kAgents)
-    fail_here(SIMT_LAUNCH, site, "more than %u mbarriers and groups of copies in a block", kAgents);
-  return machine->stride - kAgents + block.agents++;
+  const u32 agents = agents_of(machine->threads);
+  if (block.agents == agents)
+    fail_here(SIMT_LAUNCH, site, "more than %u mbarriers and groups of copies in a block", agents);
+  return machine->stride - agents + block.agents++;
 }
 
 // --- fences: what a thread did before becomes what its next atomics publish; what its earlier atomics read

@@ -31,13 +31,16 @@ D void each_position(const typename K::Args& a, typename K::At& t, int n, int y,
                      const typename K::Row& row, F f) {
   typedef typename K::Ix Ix;
   Ix e = begin + y;
+  // Shifted: each load takes up to 2 V elements of memory from where a lane's columns begin, and n = 2 V says that they are there. The last
+  // positions do not have them.
+  const Ix width = K::rows(a), last = K::columns(a) - 1 - (2 * K::V + width - 1) / width, safe = K::Shifted && last < end ? last : end;
 #pragma unroll 1
-  for (; e + (U - 1) * Y < end; e += U * Y) {
+  for (; e + (U - 1) * Y < safe; e += U * Y) {
     typename K::template Raw<S> raw[U];
 #pragma unroll
     for (int u = 0; u < U; ++u) {
       K::element_at(a, e + u * Y, t);
-      K::load(Int<S>(), a, t, n, policy, row, raw[u]);
+      K::load(Int<S>(), a, t, K::Shifted ? 2 * (int)K::V : n, policy, row, raw[u]);
     }
 #pragma unroll
     for (int u = 0; u < U; ++u) {

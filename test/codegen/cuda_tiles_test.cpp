@@ -1,0 +1,129 @@
+// Rows and columns whose vectors begin anywhere between 16-byte pieces of memory: runs of whole rows through shared memory
+// (templates/rows_tiled.cuh), columns out of two aligned pieces, parameters beside vectors that run on into the next row. On the host,
+// with a race detector: right values, nothing outside of an operand, the same bits one element off, where lanes load themselves.
+
+#include "codegen/cuda/tiles.h"
+#include "test/codegen/cuda_run.h"
+
+namespace fusec {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* text;
+  double tolerance;
+};
+const Case kRows[] = {
+    {"softmax_f32", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = softmax %x {axes=[1]}\n return %y }", 1e-6},
+    {"softmax_bf16", "graph @g(%x: bf16[N,C]) -> bf16[N,C] { %y = softmax %x {axes=[1]}\n return %y }", 1e-2},
+    {"layer_norm_bf16", "graph @g(%x: bf16[N,C], %g: bf16[C], %b: bf16[C]) -> bf16[N,C] { %y = layer_norm %x, %g, %b {axes=[1], eps=1e-5}\n return %y }", 2e-2},
+    {"bytes", R"(graph @g(%u: u8[N,C], %g: f32[C]) -> (f32[N,C], f32[N]) {
+       %f = cast %u {to=f32}
+       %s = sum %f {axes=[1]}
+       %n = rms_norm %f {axes=[1], eps=1e-6}
+       %y = mul %n, %g
+       return %y, %s })", 1e-4},
+    {"two_operands", R"(graph @g(%x: bf16[N,C], %r: f32[N,C]) -> (bf16[N,C], f32[N,C]) {
+       %f = cast %x {to=f32}
+       %h = add %f, %r
+       %y = softmax %h {axes=[1]}
+       %z = cast %y {to=bf16}
+       return %z, %h })", 1e-2},
+    {"argmax", "graph @g(%x: f32[N,C]) -> i64[N] { %y = argmax %x {axes=[1]}\n return %y }", 0},
+};
+const Case kOthers[] = {
+    {"columns_f32", "graph @g(%x: f32[N,C]) -> f32[C] { %y = sum %x {axes=[0]}\n return %y }", 1e-4},
+    {"columns_u8", "graph @g(%u: u8[N,C]) -> f32[C] { %x = cast %u {to=f32}\n %y = sum %x {axes=[0]}\n return %y }", 1e-4},
+    {"bias_f32", "graph @g(%x: f32[N,17], %b: f32[17]) -> f32[N,17] { %y = add %x, %b\n return %y }", 0},
+    {"bias_bf16", "graph @g(%x: bf16[N,521], %b: bf16[521]) -> bf16[N,521] { %y = add %x, %b\n return %y }", 0},
+};
+
+std::vector<Tensor> inputs_of(const Subject& s, const Sizes& sizes) {
+  std::vector<Tensor> out;
+  for (const Port& port : s.graph.inputs()) {
+    std::vector<int64_t> extents;
+    for (const Dim& d : s.graph.node(port.node).type.shape) extents.push_back(value_of(d, sizes));
+    out.push_back(drawn(s.graph.node(port.node).type.dtype, extents, 5 + out.size(), false));
+  }
+  return out;
+}
+
+double difference(const Tensor& got, const Tensor& want) {
+  if (got.extents != want.extents || got.dtype != want.dtype) return INFINITY;
+  double worst = 0;
+  for (int64_t i = 0; i < got.elements(); ++i) {
+    const double b = element(want, i), d = std::abs(element(got, i) - b) / std::max(1.0, std::abs(b));
+    if (!(d <= worst)) worst = std::isnan(d) ? INFINITY : d;
+  }
+  return worst;
+}
+
+Schedule checked(const Case& c, const Sizes& sizes) {
+  const Subject s = subject(c.text);
+  const std::vector<Tensor> inputs = inputs_of(s, sizes);
+  const auto want = evaluate(s.graph, inputs);
+  EXPECT_TRUE(want);
+  std::string where = c.name;
+  for (const auto& [name, value] : sizes) where += " " + name + "=" + std::to_string(value);
+  How few;
+  few.most_blocks = 1, few.seed = 3;  // all tiles by one block
+  How off;
+  off.offset = 1;
+  Schedule chosen;
+  std::vector<Tensor> first;
+  for (const How& how : {How{}, few, off}) {
+    const Ran ran = run(s, sizes, inputs, how);
+    EXPECT_EQ(ran.trouble, "") << where << "\n" << print(ran.schedule);
+    if (!ran.trouble.empty() || !want) return ran.schedule;
+    for (size_t k = 0; k < want->size(); ++k) EXPECT_LE(difference(ran.outputs[k], (*want)[k]), c.tolerance) << where << " output " << k << "\n" << print(ran.schedule);
+    if (first.empty()) first = ran.outputs, chosen = ran.schedule;
+    for (size_t k = 0; k < first.size(); ++k) EXPECT_EQ(ran.outputs[k], first[k]) << where << " output " << k << "\n" << print(ran.schedule);
+  }
+  return chosen;
+}
+
+TEST(Tiles, RowsThatBeginAnywhere) {
+  size_t tiled = 0;
+  for (const Case& c : kRows)
+    for (auto [rows, columns] : {std::pair{1, 17}, {77, 17}, {300, 3}, {21, 127}, {9, 257}, {3, 1061}}) {
+      const Schedule s = checked(c, {{"N", rows}, {"C", columns}});
+      tiled += s.skeleton == Template::rows && s.slots > 0;
+    }
+  EXPECT_GT(tiled, 30u);
+}
+
+TEST(Tiles, ColumnsAndParametersThatBeginAnywhere) {
+  for (const Case& c : kOthers)
+    for (auto [rows, columns] : {std::pair{1, 17}, {700, 17}, {90, 33}, {65, 257}, {300, 1000}}) {
+      const Schedule s = checked(c, {{"N", rows}, {"C", columns}});
+      if (s.skeleton == Template::column && rows > 1 && columns % 16 == 1) {
+        EXPECT_TRUE(s.access[0].staged) << print(s);
+      }
+    }
+}
+
+/// What lanes, rows and slots follow from, for every length: everything fits, and calls of other alignment share lanes and steps.
+TEST(Tiles, FitAndDependOnTheRowAlone) {
+  const cuda::Device device = cuda::device(90);
+  for (const Case& c : kRows) {
+    const Kernel kernel = subject(c.text).kernel;
+    for (int64_t columns = 1; columns < 20000; columns += columns < 300 ? 2 : columns / 7 * 2) {
+      const Sizes sizes{{"N", 1000}, {"C", columns}};
+      Binding call = dense_binding(kernel, sizes);
+      const Schedule s = cuda::schedule(kernel, facts(kernel, call), device);
+      for (BoundOperand& o : call.operands) o.data = static_cast<char*>(o.data) + bytes(kernel.operands[size_t(&o - call.operands.data())].type);
+      const Schedule off = cuda::schedule(kernel, facts(kernel, call), device);
+      const std::string where = std::string(c.name) + " of " + std::to_string(columns) + ": " + print(s) + "\n" + print(off);
+      EXPECT_EQ(s.lanes_per_row, off.lanes_per_row) << where;
+      EXPECT_EQ(s.steps, off.steps) << where;
+      EXPECT_EQ(s.lane[s.vector_axis], off.lane[off.vector_axis]) << where;
+      if (s.skeleton != Template::rows || !s.slots) continue;
+      EXPECT_GE(int64_t(s.steps) * s.lanes_per_row * s.lane[s.vector_axis], columns) << where;
+      EXPECT_LE(cuda::launch(kernel, s, facts(kernel, dense_binding(kernel, sizes)), device).shared + 8 * 1024, device.shared_per_block) << where;
+      EXPECT_EQ(off.slots, 0) << where;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fusec
