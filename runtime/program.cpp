@@ -453,8 +453,9 @@ Result<size_t> Program::workspace_bytes(std::span<const Buffer> inputs, std::spa
   }
 }
 
-Result<std::vector<std::vector<int64_t>>> Program::output_extents(std::span<const std::vector<int64_t>> inputs) const {
-  const Graph& g = graph();
+namespace {
+
+Result<std::vector<std::vector<int64_t>>> extents_of_outputs(const Graph& g, std::span<const std::vector<int64_t>> inputs) {
   Result<Sizes> sizes = fusec::bind(g, inputs);
   if (!sizes) return sizes.error();
   std::vector<std::vector<int64_t>> out;
@@ -467,6 +468,18 @@ Result<std::vector<std::vector<int64_t>>> Program::output_extents(std::span<cons
     }
   }
   return out;
+}
+
+}  // namespace
+
+Result<std::vector<std::vector<int64_t>>> Program::output_extents(std::span<const std::vector<int64_t>> inputs) const {
+  try {
+    return extents_of_outputs(graph(), inputs);
+  } catch (const std::bad_alloc&) {
+    return environment_error("out of memory");
+  } catch (const std::exception& e) {
+    return environment_error(std::string("the call stopped: ") + e.what());
+  }
 }
 
 Program::Stats Program::stats() const { return impl_->stats(); }

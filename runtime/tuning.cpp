@@ -23,7 +23,7 @@ bool take(const Json& from, const char* key, std::string& to, bool needed) {
 template <class T> bool take(const Json& from, const char* key, T& to) {
   auto found = from.find(key);
   if (found == from.end()) return true;
-  if (!found->is_number()) return false;
+  if (std::is_integral_v<T> ? !found->is_number_integer() : !found->is_number()) return false;  // 1e300 is no count of registers
   to = found->get<T>();
   return true;
 }
