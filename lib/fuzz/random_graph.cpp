@@ -296,26 +296,6 @@ struct Draw {
   }
 };
 
-/// The result depends on the order of the elements: by rounding, or (min and max) in the sign of a zero.
-bool depends_on_order(const Graph& graph, const Node& node) {
-  const bool folds = node.op == Op::sum || node.op == Op::prod || node.op == Op::mean || node.op == Op::var ||
-                     node.op == Op::norm_l1 || node.op == Op::norm_l2 || node.op == Op::logsumexp ||
-                     node.op == Op::reduce_min || node.op == Op::reduce_max;
-  const bool normalises = node.op == Op::softmax || node.op == Op::log_softmax || node.op == Op::layer_norm ||
-                          node.op == Op::rms_norm || node.op == Op::group_norm;
-  return (folds || normalises) && is_float(graph.node(node.args[0]).type.dtype);
-}
-
-/// Small changes of the operand give small changes of the result, whatever the operand.
-bool is_smooth(const Node& node) {
-  switch (node.op) {
-    case Op::neg: case Op::abs: case Op::relu: case Op::min: case Op::max: case Op::reduce_max: case Op::reduce_min:
-    case Op::sigmoid: case Op::tanh: case Op::atan: case Op::erf: case Op::hardsigmoid:
-      return true;
-    default: return is_view(node.op);
-  }
-}
-
 }  // namespace
 
 uint64_t Random::next() {
@@ -353,23 +333,6 @@ Tensor random_tensor(DType dtype, std::vector<int64_t> extents, uint64_t seed, u
       convert(DType::f64, reinterpret_cast<const std::byte*>(&value), dtype, at, 1);
     }
   }
-  return out;
-}
-
-std::vector<Agreement> agreements(const Graph& graph) {
-  std::vector<Agreement> of(graph.size(), Agreement::exact);
-  for (NodeId id = 0; id < graph.size(); id++) {
-    const Node& node = graph.node(id);
-    for (NodeId arg : node.args) of[id] = std::max(of[id], of[arg]);
-    if (of[id] == Agreement::exact) {
-      // A rounded sum: equal up to the order of additions, unless its terms cancel or overflow; a narrow result may round apart.
-      if (depends_on_order(graph, node)) of[id] = Agreement::close;
-    } else if (!is_smooth(node)) {
-      of[id] = Agreement::none;
-    }
-  }
-  std::vector<Agreement> out;
-  for (const Port& port : graph.outputs()) out.push_back(of[port.node]);
   return out;
 }
 

@@ -46,9 +46,4 @@ enum class Spread : uint8_t { usual, far, tiny, wide };
 /// extremes of the type); 0: none.
 Tensor random_tensor(DType dtype, std::vector<int64_t> extents, uint64_t seed, unsigned special = 8, Spread spread = Spread::usual);
 
-/// How closely two back ends must agree on each output: exact bits; within rounding of a reordered sum; or not comparable, since
-/// something discontinuous or unbounded follows such a sum.
-enum class Agreement : uint8_t { exact, close, none };
-std::vector<Agreement> agreements(const Graph& graph);
-
 }  // namespace fusec::fuzz
