@@ -70,4 +70,18 @@ TEST_F(FuzzCli, OptionsThatMakeNoSenseAreInputErrors) {
   EXPECT_EQ(run("n.fus --dim N=5 --count 20 --device reference"), 0) << read("err");
 }
 
+TEST_F(FuzzCli, ACheckKnowsOfAddendsThatCancel) {
+#if !FUSEC_HAS_CPU
+  GTEST_SKIP() << "wants the CPU back end";
+#endif
+  std::ofstream(dir / "c.fus") << "graph @cancel(%x: f64[4]) -> f64[] {\n  %y: f64[] = sum %x\n  return %y\n}\n";
+  const double x[] = {3e18, 464, -3e18, 1};
+  std::string header = "{'descr': '<f8', 'fortran_order': False, 'shape': (4,), }";
+  header += std::string(117 - header.size(), ' ') + "\n";
+  std::ofstream(dir / "x.npy", std::ios::binary) << std::string("\x93NUMPY\x01\x00\x76\x00", 10) << header << std::string_view(reinterpret_cast<const char*>(x), sizeof x);
+  const std::string command = "cd '" + dir.string() + "' && '" FUSEC_BINARY_DIR "/fusec' run c.fus -i x=x.npy --device cpu --check >out 2>err";
+  EXPECT_EQ(std::system(command.c_str()), 0) << read("out") << read("err");
+  EXPECT_NE(read("out").find("within its own bound"), std::string::npos) << read("out") << read("err");
+}
+
 }  // namespace
