@@ -159,7 +159,6 @@ inline CardsCompared compare_cards(DType type, int arity, const std::vector<std:
       for (int64_t at = 0; at < (fold_all ? count : std::min(count, kFold)); at += kFold) {
         std::vector<Tensor> some, results;
         for (const Tensor& t : inputs) some.push_back(part(t, at, std::min(kFold, count - at)));
-        // A graph of fixed extents, without the name N.
         for (const Tensor& t : *want) results.push_back(part(t, at, some[0].elements()));
         compare(some, results, fold_on(c.graph, some), "the folder");
       }
