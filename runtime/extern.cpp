@@ -77,6 +77,10 @@ Result<Window> window_of(const ExternCall& call, const std::vector<int64_t>& in,
   const std::string_view automatic = call.s("auto_pad", "NOTSET");
   if (in.size() != n || out.size() != n || w.stride.size() != n || w.dilation.size() != n || pads.size() != 2 * n)
     return input_error("strides, dilations, pads and kernel differ in their numbers of axes");
+  constexpr int64_t kMost = int64_t{1} << 31;  // products of two fit
+  for (size_t a = 0; a < n; ++a)
+    if (w.stride[a] < 1 || w.dilation[a] < 1 || kernel[a] < 1 || pads[a] < 0 || std::max({w.stride[a], w.dilation[a], kernel[a], pads[a], in[a], out[a]}) > kMost)
+      return input_error("a stride, dilation, kernel or padding out of range");
   for (size_t a = 0; a < n; ++a) {
     if (automatic.starts_with("SAME")) {
       const int64_t all = std::max<int64_t>(0, (out[a] - 1) * w.stride[a] + (kernel[a] - 1) * w.dilation[a] + 1 - in[a]);

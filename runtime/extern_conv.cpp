@@ -118,6 +118,12 @@ Status check_operands(const ExternCall& call, int64_t group, int64_t per_group, 
   return Done{};
 }
 
+Status check_columns(int64_t rows, int64_t positions) {
+  int64_t all = 0;
+  if (!__builtin_mul_overflow(rows, positions, &all) && all <= int64_t{1} << 38) return Done{};
+  return environment_error("the windows of this convolution do not fit into memory");
+}
+
 }  // namespace
 
 Status extern_conv(const ExternCall& call) {
@@ -142,6 +148,7 @@ Status extern_conv(const ExternCall& call) {
     return Done{};
   }
   const bool direct = is_pointwise(window);
+  if (Status s = check_columns(channels * taps, positions); !direct && !s) return s;
   std::vector<float> columns(direct ? 0 : static_cast<size_t>(channels * taps * positions));
   const Product p{.m = filters, .n = positions, .k = channels * taps, .beta = 1, .lda = channels * taps, .ldb = positions, .ldc = positions};
   for (int64_t part = 0; part < x.extents[0] * group; ++part) {  // batch by batch, group by group
@@ -174,6 +181,7 @@ Status extern_conv_transpose(const ExternCall& call) {
   const int64_t channels = w.extents[0] / group, filters = w.extents[1], taps = window.taps(), positions = window.positions();
   const int64_t y_size = y.elements(2, y.rank());
   fill_bias(call, y, y_size);
+  if (Status s = check_columns(filters * taps, positions); !s) return s;
   std::vector<float> columns(static_cast<size_t>(filters * taps * positions));
   const Product p{.transpose_a = true, .m = filters * taps, .n = positions, .k = channels, .lda = filters * taps, .ldb = positions, .ldc = positions};
   for (int64_t part = 0; part < x.extents[0] * group; ++part) {

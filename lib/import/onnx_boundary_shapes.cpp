@@ -91,6 +91,12 @@ Types einsum(Call& c) {
 // --- windows
 // ----------------------------------------------------------------------------------------------------------
 
+constexpr int64_t kMostStep = int64_t{1} << 31;  // of a stride, a dilation, a kernel's extent, a padding: products of two fit
+
+bool sensible(const Ints& values, int64_t least) {
+  return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v >= least && v <= kMostStep; });
+}
+
 /// (in + padding - window) / stride + 1, rounded down or up.
 std::optional<Dim> positions(const Dim& in, int64_t padding, int64_t window, int64_t stride, bool up) {
   const Dim room = in + Dim(padding - window);
@@ -110,10 +116,10 @@ std::optional<Shape> windows(Call& c, const Shape& x, const Ints& kernel, bool u
              pads = c.list("pads").value_or(Ints(2 * n, 0));
   const std::string_view automatic = c.s("auto_pad", "NOTSET");
   if (x.size() != n + 2 || strides.size() != n || dilations.size() != n || pads.size() != 2 * n) return std::nullopt;
+  if (!sensible(kernel, 1) || !sensible(strides, 1) || !sensible(dilations, 1) || !sensible(pads, 0)) return std::nullopt;
   Shape out;
   for (size_t a = 0; a < n; ++a) {
     const Dim& in = x[a + 2];
-    if (strides[a] < 1 || dilations[a] < 1 || kernel[a] < 1) return std::nullopt;
     std::optional<Dim> d;
     if (automatic.starts_with("SAME")) d = positions(in, 0, 1, strides[a], false);  // ceil(in / stride)
     else
@@ -153,10 +159,11 @@ Types conv_transpose(Call& c) {
   const std::optional<Ints> stated = c.list("output_shape");
   const bool same = c.s("auto_pad", "NOTSET").starts_with("SAME");
   if (strides.size() != n || dilations.size() != n || pads.size() != 2 * n || extra.size() != n) return {};
-  if (stated && stated->size() < n) return {};
+  if (stated && (stated->size() < n || !sensible(*stated, 0))) return {};
+  if (!sensible(strides, 1) || !sensible(dilations, 1) || !sensible(pads, 0) || !sensible(extra, 0)) return {};
   Shape out{(*x)[0], (*w)[1] * Dim(c.i("group", 1))};
   for (size_t a = 0; a < n; ++a) {
-    if (!(*w)[a + 2].is_constant()) return {};
+    if (!(*w)[a + 2].is_constant() || !sensible({(*w)[a + 2].constant()}, 1)) return {};
     const int64_t kernel = ((*w)[a + 2].constant() - 1) * dilations[a] + 1;
     const Dim in = (*x)[a + 2];
     if (stated) out.push_back((*stated)[stated->size() - n + a]);
@@ -184,9 +191,10 @@ std::optional<Shape> scaled(const Shape& x, const std::vector<float>& scales) {
   if (scales.size() != x.size()) return std::nullopt;
   Shape out;
   for (size_t a = 0; a < x.size(); ++a) {
+    if (!(scales[a] > 0 && scales[a] <= static_cast<float>(kMostStep))) return std::nullopt;  // NaN neither
     const auto whole = static_cast<int64_t>(scales[a]);
     if (static_cast<float>(whole) == scales[a]) out.push_back(x[a] * Dim(whole));
-    else if (x[a].is_constant()) out.push_back(static_cast<int64_t>(static_cast<float>(x[a].constant()) * scales[a]));
+    else if (x[a].is_constant() && x[a].constant() <= kMostStep) out.push_back(static_cast<int64_t>(static_cast<float>(x[a].constant()) * scales[a]));
     else return std::nullopt;
   }
   return out;
@@ -251,8 +259,9 @@ Types gather_nd(Call& c) {
   const std::optional<Shape> x = shape_of(c, 0), indices = shape_of(c, 1);
   const int64_t batch = c.i("batch_dims", 0);
   if (!x || !indices || indices->empty() || !indices->back().is_constant()) return {};
+  if (batch < 0 || batch > static_cast<int64_t>(x->size()) || indices->back().constant() > static_cast<int64_t>(x->size())) return {};
   const int64_t depth = indices->back().constant() + batch;
-  if (batch < 0 || depth < 0 || depth > static_cast<int64_t>(x->size())) return {};
+  if (depth > static_cast<int64_t>(x->size())) return {};
   Shape out(indices->begin(), indices->end() - 1);
   out.insert(out.end(), x->begin() + depth, x->end());
   return one(c.dtype(c.in(0)), out);
