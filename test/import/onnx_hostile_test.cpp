@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/import/model.h"
 #include "lib/import/onnx.h"
 #include "lib/import/onnx_tensor.h"
 #include "lib/ir/convert.h"
@@ -277,6 +278,23 @@ TEST(OnnxHostile, ManyNodes) {
   m.nodes.clear();
   for (int k = 0; k < 100000; ++k) m.nodes.push_back(node("Op" + std::to_string(k), {"x"}, {"v" + std::to_string(k)}));
   EXPECT_SAYS(error_of(m.bytes()), "also not supported: \"Op1\"");
+  // Left to others they are a model, if its result has a source.
+  m.outputs = {value("v99999", kFloat, {1})};
+  const Result<WholeModel> whole = read_model_bytes(m.bytes());
+  ASSERT_TRUE(whole) << whole.error().text();
+  EXPECT_EQ(whole->boundaries.size(), 100000u);
+  // Regions between them: every second node is left out.
+  m.nodes.clear();
+  for (int k = 0; k < 20000; ++k) {
+    const std::string from = k == 0 ? "x" : "v" + std::to_string(k);
+    m.nodes.push_back(node("Neg", {from}, {"n" + std::to_string(k)}));
+    m.nodes.push_back(node("MatMul", {"n" + std::to_string(k), "n" + std::to_string(k)}, {"v" + std::to_string(k + 1)}));
+  }
+  m.inputs = {value("x", kFloat, {2, 2})};
+  m.outputs = {value("v20000", kFloat, {2, 2})};
+  const Result<WholeModel> cut = read_model_bytes(m.bytes());
+  ASSERT_TRUE(cut) << cut.error().text();
+  EXPECT_EQ(cut->regions.size(), 20000u);
 }
 
 /// A few bytes of file that each ask for 32 KB, and for 256 nodes.
