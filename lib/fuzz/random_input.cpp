@@ -73,7 +73,8 @@ Placed random_input(std::string_view name, DType dtype, const std::vector<int64_
   Tensor block = random_tensor(dtype, {out.layout.elements}, own + 2, specials, random.pick(kSpreads));
   out.tensor = {dtype, extents, std::vector<std::byte>(size_t(count_of(extents)) * bytes(dtype))};
   if (!out.tensor.data.empty())
-    Reader(block.data.data(), bytes(dtype), {extents, out.layout.strides, out.layout.offset}).read(out.tensor.data.data(), size_t(out.tensor.elements()));
+    Reader(block.data.data(), bytes(dtype), {extents, out.layout.strides, out.layout.offset})
+        .read(out.tensor.data.data(), size_t(out.tensor.elements()));
   out.block = std::move(block.data);
   return out;
 }

@@ -185,9 +185,9 @@ struct Elementwise {
       exact &= keys.exact();
       if (keys.nan) operands = INFINITY;
       if (keys.nan || !is_float(type)) continue;
-      const double most = std::max(std::abs(arg.order.number(keys.low)), std::abs(arg.order.number(keys.high)));
-      if (allowed.normal_only && !(is_normal(most) && is_normal(std::min(std::abs(arg.order.number(keys.low)), std::abs(arg.order.number(keys.high)))))) return Keys::free(order);
-      operands = std::max(operands, most);
+      const double low = std::abs(arg.order.number(keys.low)), high = std::abs(arg.order.number(keys.high));
+      if (allowed.normal_only && !(is_normal(low) && is_normal(high))) return Keys::free(order);
+      operands = std::max({operands, low, high});
     }
     if (exact) return widened(hull(k), order, allowed, operands, type);
     if (jumps(node, type)) return Keys::free(order);
@@ -215,8 +215,10 @@ struct Elementwise {
         break;
       }
       case Op::eq: case Op::ne:
-        if (const Keys y = args[1].keys(k); !x.nan && !y.nan)
-          if (args[0].order.number(x.low) <= args[0].order.number(y.high) && args[0].order.number(y.low) <= args[0].order.number(x.high)) return {0, 1};
+        if (const Keys y = args[1].keys(k); !x.nan && !y.nan) {
+          const Order& of = args[0].order;
+          if (of.number(x.low) <= of.number(y.high) && of.number(y.low) <= of.number(x.high)) return {0, 1};
+        }
         break;
       default: break;
     }

@@ -34,11 +34,11 @@ class RangeWriter {
   RangeWriter(Ranges& out) : out_(out), order(out.value.dtype) {}
   void put(int64_t k, const Keys& keys) {
     const size_t size = bytes(out_.value.dtype), at = size_t(k) * size;
-    if (keys.nan || (out_.exact() && keys.low == keys.high && order.key(out_.value.data.data() + at) == keys.low)) {
-      if (!out_.exact()) std::memcpy(out_.low.data.data() + at, out_.value.data.data() + at, size), std::memcpy(out_.high.data.data() + at, out_.value.data.data() + at, size);
-      return;
+    if (keys.nan) return;  // the value is one, and so are both ends
+    if (out_.exact()) {
+      if (keys.low == keys.high && order.key(out_.value.data.data() + at) == keys.low) return;
+      out_.low = out_.high = out_.value;
     }
-    if (out_.exact()) out_.low = out_.high = out_.value;
     order.put(keys.low, out_.low.data.data() + at);
     order.put(keys.high, out_.high.data.data() + at);
   }

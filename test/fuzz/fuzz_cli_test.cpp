@@ -63,7 +63,8 @@ TEST_F(FuzzCli, APlantedFaultIsShrunkToAFileThatRepeatsIt) {
 }
 
 TEST_F(FuzzCli, OptionsThatMakeNoSenseAreInputErrors) {
-  for (const char* bad : {"--plant sub", "--plant sub=neg", "--plant nothing=add", "--device zz", "missing.fus", "--jobs 0"}) EXPECT_EQ(run(bad), 2) << bad;
+  for (const char* bad : {"--plant sub", "--plant sub=neg", "--plant nothing=add", "--device zz", "missing.fus", "--jobs 0"})
+    EXPECT_EQ(run(bad), 2) << bad;
   std::ofstream(dir / "n.fus") << "graph @g(%x: f32[N]) -> f32[N] {\n  %y = neg %x\n  return %y\n}\n";
   EXPECT_EQ(run("n.fus"), 2);
   EXPECT_NE(read("err").find("--dim N="), std::string::npos) << read("err");

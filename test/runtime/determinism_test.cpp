@@ -53,7 +53,8 @@ Outputs call(const Program& program, const std::vector<Tensor>& inputs, const Li
     const size_t size = k < inputs.size() ? bytes(inputs[k].dtype) : bytes(graph.node(graph.outputs()[k - inputs.size()].node).type.dtype);
     auto* aligned = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(memory[k].data()) + 31) / 32 * 32);
     buffers.push_back({aligned + size_t(lie.offset) * size, extents[k], strides[k]});
-    if (k < inputs.size() && inputs[k].elements()) scatter(inputs[k].data.data(), static_cast<std::byte*>(buffers[k].data), size, {extents[k], strides[k], 0});
+    if (k < inputs.size() && inputs[k].elements())
+      scatter(inputs[k].data.data(), static_cast<std::byte*>(buffers[k].data), size, {extents[k], strides[k], 0});
   }
   const std::span<const Buffer> all = buffers;
   const Status done = program.run(all.first(inputs.size()), all.subspan(inputs.size()));
@@ -84,12 +85,15 @@ std::vector<Tensor> inputs_of(const Graph& graph, const Sizes& sizes) {
 std::vector<std::pair<std::string, Graph>> known_graphs(bool long_rows) {
   // Longer texts first: a pair of numbers before one of them.
   static const std::pair<const char*, const char*> kFewer[] = {
-      {"268435456", "100003"}, {"33554432", "10007"},     {"2097152", "9"},          {"65536,2048", "67,2048"}, {"-> f32[65536]", "-> f32[67]"},  {"16384,8192", "7,8192"},
-      {"4096,65536", "3,65536"}, {"8192,131072", "3,131072"}, {"3,131072]) -> f32[8192]", "3,131072]) -> f32[3]"}, {"1024,262144", "3,262144"}, {"1024,4096", "7,4096"}, {"64,256,56,56", "3,5,28,28"},
-      {"1,256,1,1", "1,5,1,1"}, {"32,512,64,64", "2,64,5,5"}, {"bf16[512]", "bf16[64]"},   {"16,32,4096,", "2,3,5,"},  {"bf16[4096,64]", "bf16[5,64]"},
-      {"256,3,512,512", "2,3,16,16"}, {"16,224,224,3", "2,16,16,3"}, {"16,3,224,224", "2,3,16,16"}, {"1024,1024", "9,1024"},
-      {"32768", "7"},          {"16384", "33"}};
-  static const std::pair<const char*, const char*> kShorter[] = {{"262144", "2048"}, {"131072", "1024"}, {"65536", "512"}, {"8192", "256"}, {"100003", "1003"}, {"10007", "1007"}};
+      {"268435456", "100003"}, {"33554432", "10007"}, {"2097152", "9"}, {"65536,2048", "67,2048"},
+      {"-> f32[65536]", "-> f32[67]"}, {"16384,8192", "7,8192"}, {"4096,65536", "3,65536"},
+      {"8192,131072", "3,131072"}, {"3,131072]) -> f32[8192]", "3,131072]) -> f32[3]"}, {"1024,262144", "3,262144"},
+      {"1024,4096", "7,4096"}, {"64,256,56,56", "3,5,28,28"}, {"1,256,1,1", "1,5,1,1"}, {"32,512,64,64", "2,64,5,5"},
+      {"bf16[512]", "bf16[64]"}, {"16,32,4096,", "2,3,5,"}, {"bf16[4096,64]", "bf16[5,64]"},
+      {"256,3,512,512", "2,3,16,16"}, {"16,224,224,3", "2,16,16,3"}, {"16,3,224,224", "2,3,16,16"},
+      {"1024,1024", "9,1024"}, {"32768", "7"}, {"16384", "33"}};
+  static const std::pair<const char*, const char*> kShorter[] = {
+      {"262144", "2048"}, {"131072", "1024"}, {"65536", "512"}, {"8192", "256"}, {"100003", "1003"}, {"10007", "1007"}};
   std::vector<std::pair<std::string, Graph>> out;
   for (const char* folder : {"docs/examples", "docs/examples/any_batch", "tools/bench/workloads"})
     for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(FUSEC_SOURCE_DIR) / folder)) {
@@ -98,7 +102,8 @@ std::vector<std::pair<std::string, Graph>> known_graphs(bool long_rows) {
       read << std::ifstream(entry.path()).rdbuf();
       std::string text = read.str();
       auto replace = [&](const std::pair<const char*, const char*>& pair) {
-        for (size_t at = 0; (at = text.find(pair.first, at)) != text.npos; at += std::strlen(pair.second)) text.replace(at, std::strlen(pair.first), pair.second);
+        for (size_t at = 0; (at = text.find(pair.first, at)) != text.npos; at += std::strlen(pair.second))
+          text.replace(at, std::strlen(pair.first), pair.second);
       };
       if (std::string(folder) == "docs/examples") replace({"4096", "5"});  // rows there, columns elsewhere
       for (const auto& pair : kFewer) replace(pair);
@@ -115,7 +120,8 @@ std::vector<std::pair<std::string, Graph>> known_graphs(bool long_rows) {
 
 /// Then gaps between rows part axes that are one in a dense tensor, and the order of a sum is another.
 bool reduces_several_axes(const Graph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const Node& node) { return node.attrs->axes.size() > 1 || node.op == Op::group_norm; });
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [](const Node& node) { return node.attrs->axes.size() > 1 || node.op == Op::group_norm; });
 }
 
 TEST(Determinism, ThreadsRunsAndPlacesOfTheCpu) {

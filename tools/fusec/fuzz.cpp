@@ -150,7 +150,8 @@ Result<Fuzzer> prepared(const FuzzOptions& options) {
   if (!options.planted.empty()) {
     const size_t at = options.planted.find('=');
     const std::optional<Op> from = op(options.planted.substr(0, at)), to = op(at == std::string::npos ? "" : options.planted.substr(at + 1));
-    if (!from || !to || info(*from).arity != info(*to).arity) return input_error("--plant " + options.planted + ": OP=OP is expected, two ops of equal arity");
+    if (!from || !to || info(*from).arity != info(*to).arity)
+      return input_error("--plant " + options.planted + ": OP=OP is expected, two ops of equal arity");
     out.how.planted = {*from, *to};
   }
   if (!options.file.empty()) {
@@ -164,7 +165,8 @@ Result<Fuzzer> prepared(const FuzzOptions& options) {
     out.sizes = std::move(*sizes);
   }
   std::error_code made;
-  if (std::filesystem::create_directories(options.directory, made); made) return environment_error("cannot make " + options.directory + ": " + made.message());
+  if (std::filesystem::create_directories(options.directory, made); made)
+    return environment_error("cannot make " + options.directory + ": " + made.message());
   out.counts = static_cast<Counts*>(shared_memory(sizeof(Counts)));
   if (!out.counts) return environment_error("no memory to share between processes");
   return out;
@@ -184,16 +186,19 @@ int run_fuzz(const FuzzOptions& options) {
   work.seconds = options.seconds;
   work.most_failures = options.most;
   bool told = false;
-  const Work out = run_items(work, [&](int64_t k) { return fuzzer->item(k); }, [&](int64_t k, int signal) { fuzzer->died(k, signal); },
-                             [&](const Work& now) { told = true, std::cerr << "\r" << now.done << " graphs, " << now.failed << " failed" << std::flush; });
+  auto tell = [&](const Work& now) {
+    told = true;
+    std::cerr << "\r" << now.done << " graphs, " << now.failed << " failed" << std::flush;
+  };
+  const Work out = run_items(work, [&](int64_t k) { return fuzzer->item(k); }, [&](int64_t k, int signal) { fuzzer->died(k, signal); }, tell);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (told) std::cerr << "\n";
   const Counts& counts = *fuzzer->counts;
   if (options.coverage) print_coverage(counts);
   std::string devices;
   for (const std::string& device : fuzzer->how.devices) devices += (devices.empty() ? "" : ", ") + device;
-  std::cout << "drawn: " << drawn_text(counts) << "; elements held to every bit: " << counts.exact << ", to a bound: " << counts.within << ", to nothing: " << counts.free
-            << "\n" << out.done << " graphs on " << devices << ", " << out.failed << " failed, " << fixed(double(out.done) / seconds, 1) << " a second\n";
+  std::cout << "drawn: " << drawn_text(counts) << "; elements held to every bit: " << counts.exact << ", to a bound: " << counts.within
+            << ", to nothing: " << counts.free << "\n" << out.done << " graphs on " << devices << ", " << out.failed << " failed, " << fixed(double(out.done) / seconds, 1) << " a second\n";
   return out.failed ? 1 : 0;
 }
 
@@ -205,7 +210,8 @@ Action add_fuzz(CLI::App& app) {
   app.add_option("FILE", options->file, "a .fus file to try with many inputs; without one, graphs are drawn");
   add_list(app, "--dim", options->dims, "NAME=SIZE, of the file's graph");
   app.add_option("--seed", options->seed, "first seed; graph k, or the file's inputs, have seed + k")->check(seed);
-  app.add_option("--count", options->count, "graphs (default: 1000; of a file 1)")->check([](const std::string& text) { return not_whole(text, INT64_MAX); });
+  app.add_option("--count", options->count, "graphs (default: 1000; of a file 1)")
+      ->check([](const std::string& text) { return not_whole(text, INT64_MAX); });
   app.add_option("--time", options->seconds, "start no graph after so many seconds")->check(not_seconds);
   add_list(app, "--device", options->devices, "cpu (default), cuda[:N], simt or reference; may repeat");
   add_numerics_option(app, options->numerics);
@@ -214,7 +220,8 @@ Action add_fuzz(CLI::App& app) {
   app.add_option("--elements", options->elements, "of a value at most")->check(CLI::Range(1.0, 1e9));
   app.add_option("-o,--output", options->directory, "where failing graphs are written");
   app.add_option("--failures", options->most, "stop after so many (default: 20; 0: never)")->check(CLI::Range(0, 1000000000));
-  app.add_option("--shrink", options->tries, "smaller graphs to try for a failing one (default: 400; 0: it is written as it is)")->check(CLI::Range(0, 1000000000));
+  app.add_option("--shrink", options->tries, "smaller graphs to try for a failing one (default: 400; 0: it is written as it is)")
+      ->check(CLI::Range(0, 1000000000));
   app.add_flag("--coverage", options->coverage, "print how many nodes of each op and dtype were drawn");
   app.add_option("--plant", options->planted, "OP=OP: hand the devices the second op in place of the first, to see that it is found");
   return [options] { return run_fuzz(*options); };

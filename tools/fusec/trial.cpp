@@ -56,7 +56,8 @@ std::vector<int> taken_over(const Graph& graph, const std::vector<fuzz::Placed>&
   if (!random.chance(4)) return out;
   for (size_t o = 0; o < outputs.size(); ++o)
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const bool same = graph.node(graph.outputs()[o].node).type.dtype == inputs[i].tensor.dtype && outputs[o].tensor.extents == inputs[i].tensor.extents;
+      const Tensor& tensor = inputs[i].tensor;
+      const bool same = graph.node(graph.outputs()[o].node).type.dtype == tensor.dtype && outputs[o].tensor.extents == tensor.extents;
       if (same && may_hold_output(inputs[i]) && std::find(out.begin(), out.end(), int(i)) == out.end()) {
         out[o] = int(i);
         break;
@@ -76,7 +77,8 @@ Result<std::string> run_on(const TrialOptions& options, const std::string& devic
     const Type& type = graph.node(port.node).type;
     outputs.push_back(fuzz::output_block(port.name, type.dtype, extents_of(type.shape, sizes), seed));
   }
-  const std::vector<int> taken = device_name == "simt" ? std::vector<int>(outputs.size(), -1) : taken_over(graph, inputs, outputs, seed);
+  std::vector<int> taken(outputs.size(), -1);
+  if (device_name != "simt") taken = taken_over(graph, inputs, outputs, seed);
   Blocks blocks{program->impl().backend(), {}, {}};
   blocks.host.reserve(inputs.size() + outputs.size());
   std::vector<Buffer> in, out;
@@ -107,12 +109,13 @@ Result<std::string> run_on(const TrialOptions& options, const std::string& devic
   for (size_t k = 0; k < outputs.size(); ++k) {
     std::vector<std::byte> block(outputs[k].block.size());
     if (Status s = blocks.read(block_of[k], block); !s) return s.error();
-    const std::string where = "output " + graph.outputs()[k].name + (taken[k] < 0 ? "" : " in the memory of " + graph.inputs()[size_t(taken[k])].name);
+    std::string where = "output " + graph.outputs()[k].name;
+    if (taken[k] >= 0) where += " in the memory of " + graph.inputs()[size_t(taken[k])].name;
     if (!read_output(block, outputs[k])) return where + ": memory beside it was written to";
     const Tensor& got = outputs[k].tensor;
     if (const std::optional<int64_t> at = fuzz::outside(want[k], got, compared))
-      return where + " element " + std::to_string(*at) + ": " + element_text(got.dtype, got.data.data() + size_t(*at) * bytes(got.dtype)) + " instead of " +
-             fuzz::range_text(want[k], *at);
+      return where + " element " + std::to_string(*at) + ": " + element_text(got.dtype, got.data.data() + size_t(*at) * bytes(got.dtype)) +
+             " instead of " + fuzz::range_text(want[k], *at);
   }
   return std::string();
 }
