@@ -101,7 +101,7 @@ struct Writer {
     Value squares = reduce(Op::sum, mul(out.deviation, out.deviation), axes, keep, kOnline);
     if (operand == DType::f32 && compute == DType::f32) {
       // Beyond 2^63 its square would overflow, as that of the deviations has: then it is left alone.
-      const Value left = reduce(Op::sum, out.deviation, axes, keep);
+      const Value left = reduce(Op::sum, out.deviation, axes, keep, kOnline);
       const Value moderate = node(Op::lt, {node(Op::abs, {left}), scalar(0x1p63)});
       const Value sum = node(Op::select, {moderate, left, scalar(0)});
       out.residual = node(Op::div, {sum, count(dims, axes)});

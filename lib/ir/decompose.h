@@ -13,7 +13,8 @@ namespace fusec {
 /// Ensures  operands narrower than f32 are cast to f32 first (f64 stays, one f64 operand makes all f64; integers stay where the
 ///          card takes them) and the result is rounded once at the end. Interior nodes carry relax flags, and only those do:
 ///          kContract on multiplications and additions, kReciprocal on the division of elements by a row value, kOnline on
-///          the second reduction of a pair that one sweep can carry (max with sum of exp, sum with sum of squares),
+///          the second reduction of a pair that one sweep can carry (max with sum of exp, sum with sum of squares) and on the sum of
+///          deviations that f32 takes out again,
 ///          kFewerTerms on transcendentals whose result ends in f16, bf16 or f8 and on exp whose sum goes into a logarithm,
 ///          kNear (within 3 ulp) on the exp of softmax in f32.
 /// NaN      a row of all -inf gives NaN in softmax and log_softmax, -inf in logsumexp; +inf gives NaN, NaN and inf; a NaN in a

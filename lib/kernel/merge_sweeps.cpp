@@ -60,11 +60,12 @@ std::optional<Pair> find_pair(const Kernel& kernel) {
   return std::nullopt;
 }
 
-/// The sum of x - mean over the same rows is what the rounding of the mean left. One sweep does not know the mean before it ends, and
-/// its own is as good: nothing is left.
+/// A composite's sum of x - mean over the same rows is what the rounding of the mean left. One sweep does not know the mean before it
+/// ends, and takes its deviations from a pivot: nothing is left. A sum that somebody wrote is not granted that.
 void drop_residual(Kernel& kernel, Val deviation) {
   for (Reduction& r : kernel.reductions) {
     if (r.fold != Fold::op || r.op != Op::sum || r.inputs.size() != 1 || r.inputs[0] != deviation) continue;
+    if (!std::all_of(r.results.begin(), r.results.end(), [&](Val v) { return kernel.values[v].relax & kOnline; })) continue;
     for (Val result : r.results) kernel.values[result] = {.kind = Kind::constant, .type = kernel.values[result].type, .bits = 0};
     r.inputs.clear();
     r.results.clear();

@@ -62,6 +62,17 @@ TEST(Sweeps, GroupNorm) {
                      "%y: f32[N,32,H,W] = group_norm %x, %g, %b {groups=8, eps=1e-5} return %y"), (Plan{1, 3, 2}));
 }
 
+// A sum of deviations that somebody wrote is what it says: only a composite's own may go when the pair is merged.
+TEST(Sweeps, AWrittenSumOfDeviationsStays) {
+  EXPECT_EQ(plan_of("%x: f32[R,4096]) -> (f32[R], f32[R])", R"(
+    %m: f32[R,1] = mean %x {axes=[1], keep=true}
+    %d: f32[R,4096] = sub %x, %m
+    %q: f32[R,4096] = mul %d, %d
+    %s: f32[R] = sum %d {axes=[1]}
+    %v: f32[R] = mean %q {axes=[1]}
+    return %s, %v)"), (Plan{1, 2, 2}));
+}
+
 // Written out by hand in strict mode: the pair is found, the arithmetic stays.
 TEST(Sweeps, WrittenOutInStrictMode) {
   EXPECT_EQ(plan_of("%x: f32[R,C]) -> f32[R,C]", R"(
