@@ -108,13 +108,21 @@ void fill_bias(const ExternCall& call, const ExternValue& y, int64_t positions) 
   for (int64_t row = 0; row < y.extents[0] * channels; ++row) std::fill_n(y.f32() + row * positions, positions, bias ? bias[row % channels] : 0.0f);
 }
 
+/// How many groups: no more than there are channels, of which there are any.
+Result<int64_t> groups_of(const ExternCall& call) {
+  const ExternValue &x = call.in(0), &w = call.in(1), &y = call.out();
+  if (x.rank() < 3 || w.rank() != x.rank() || y.rank() != x.rank()) return input_error("x, the weights and the result differ in rank, or have no spatial axis");
+  const int64_t group = call.i("group", 1);
+  if (group < 1 || group > x.extents[1]) return input_error(std::to_string(group) + " groups of " + std::to_string(x.extents[1]) + " channels");
+  return group;
+}
+
 /// `results`: channels that the weights give.
 Status check_operands(const ExternCall& call, int64_t group, int64_t per_group, int64_t results) {
-  const ExternValue &x = call.in(0), &w = call.in(1), &y = call.out();
-  if (x.rank() < 3 || w.rank() != x.rank() || y.rank() != x.rank()) return input_error("x, the weights and the result differ in rank");
+  const ExternValue &x = call.in(0), &y = call.out();
   if (y.extents[0] != x.extents[0] || y.extents[1] != results) return input_error("the result does not have " + std::to_string(results) + " channels");
   if (Status s = expects(call.inputs, 2, results); !s) return s;
-  if (group < 1 || x.extents[1] != per_group * group) return input_error(std::to_string(x.extents[1]) + " channels do not fit the weights in " + std::to_string(group) + " groups");
+  if (x.extents[1] != per_group * group) return input_error(std::to_string(x.extents[1]) + " channels do not fit the weights in " + std::to_string(group) + " groups");
   return Done{};
 }
 
@@ -128,8 +136,9 @@ Status check_columns(int64_t rows, int64_t positions) {
 
 Status extern_conv(const ExternCall& call) {
   const ExternValue &x = call.in(0), &w = call.in(1), &y = call.out();
-  const int64_t group = call.i("group", 1);
-  if (w.rank() < 3) return input_error("the weights have no spatial axis");
+  const Result<int64_t> groups = groups_of(call);
+  if (!groups) return groups.error();
+  const int64_t group = *groups;
   if (Status s = check_operands(call, group, w.extents[1], w.extents[0]); !s) return s;
   Result<Window> made = window_of(call, spatial(x), spatial(y), spatial(w));
   if (!made) return made.error();
@@ -165,9 +174,10 @@ Status extern_conv(const ExternCall& call) {
 
 Status extern_conv_transpose(const ExternCall& call) {
   const ExternValue &x = call.in(0), &w = call.in(1), &y = call.out();
-  const int64_t group = call.i("group", 1);
-  if (w.rank() < 3) return input_error("the weights have no spatial axis");
-  if (Status s = check_operands(call, group, w.extents[0] / std::max<int64_t>(group, 1), w.extents[1] * group); !s) return s;
+  const Result<int64_t> groups = groups_of(call);
+  if (!groups) return groups.error();
+  const int64_t group = *groups;
+  if (Status s = check_operands(call, group, w.extents[0] / group, w.extents[1] * group); !s) return s;
   Result<Window> made = window_of(call, spatial(y), spatial(x), spatial(w));  // the convolution whose adjoint this is
   if (!made) return made.error();
   Window& window = *made;
