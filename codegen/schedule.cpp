@@ -50,6 +50,7 @@ std::string bytes(const Schedule& s) {
 }
 
 std::optional<Schedule> parse_schedule(std::string_view text) {
+  const std::string_view whole = text;
   bool good = true;
   auto number = [&](int bytes) -> uint64_t {
     if (text.size() < size_t(bytes)) return good = false, 0;
@@ -74,7 +75,7 @@ std::optional<Schedule> parse_schedule(std::string_view text) {
     a.staged = marks & 1, a.streamed = marks >> 1 & 1, a.early = marks >> 2 & 1, a.prefetch = marks >> 3 & 1, a.bypass = marks >> 4 & 1;
   }
   for (uint64_t n = number(4); good && n > 0; --n) s.cut.push_back(number(4));
-  if (!good || !text.empty()) return {};
+  if (!good || !text.empty() || bytes(s) != whole) return {};  // marks that no flag stands for
   return s;
 }
 
