@@ -2,6 +2,8 @@
 
 #include "lib/fusion/cost.h"
 
+#include <algorithm>
+
 #include "lib/ir/formula.h"
 
 namespace fusec {
@@ -42,9 +44,25 @@ double node_work(const Graph& graph, NodeId id, const Sizes& sizes) {
   return info(node.op).cost * elements(graph, is_reduce(node.op) ? node.args[0] : id, sizes);
 }
 
+namespace {
+
+/// Of a table that only gathers read, no more than they take.
+double read_bytes(const Graph& graph, NodeId id, const std::vector<NodeId>& readers, const Sizes& sizes) {
+  const double whole = value_bytes(graph, id, sizes);
+  double taken = 0;
+  for (NodeId reader : readers) {
+    const Node& node = graph.node(reader);
+    for (size_t k = 0; k < node.args.size(); k++)
+      if (node.args[k] == id) taken += node.op == Op::gather && k == 0 ? value_bytes(graph, reader, sizes) : whole;
+  }
+  return taken > 0 ? std::min(whole, taken) : whole;
+}
+
+}  // namespace
+
 double traffic(const Graph& graph, const Group& group, const Sizes& sizes) {
   double sum = 0;
-  for (NodeId id : group.inputs) sum += value_bytes(graph, id, sizes);
+  for (NodeId id : group.inputs) sum += read_bytes(graph, id, group.nodes, sizes);
   for (NodeId id : group.outputs) sum += value_bytes(graph, id, sizes);
   return sum;
 }
@@ -54,7 +72,7 @@ double unfused_traffic(const Graph& graph, const Sizes& sizes) {
   for (NodeId id = 0; id < graph.size(); id++) {
     const Node& node = graph.node(id);
     if (is_leaf(node.op) || only_renames(node.op)) continue;
-    for (NodeId arg : node.args) sum += value_bytes(graph, arg, sizes);
+    for (NodeId arg : node.args) sum += read_bytes(graph, arg, {id}, sizes);
     sum += value_bytes(graph, id, sizes);
   }
   return sum;

@@ -202,6 +202,21 @@ struct Draw {
     return x;
   }
 
+  /// Indices from two below the first to two behind the last, computed from an input or from positions.
+  Value draw_index(const Type& data, size_t axis) {
+    Shape shape = data.shape;
+    for (Dim& dim : shape)
+      if (random.chance(2)) dim = 1;
+    shape[axis] = random.pick(palette);
+    const DType dtype = random.chance(2) ? DType::i64 : DType::i32;
+    const int64_t n = data.shape[axis].value(sizes).value_or(1);
+    const Value from = random.chance(2) ? b.input("i" + std::to_string(b.size()), {dtype, shape})
+                                        : b.add(Op::iota, {}, {.shape = shape, .axis = int64_t(random.below(shape.size())), .to = dtype});
+    const Value mixed = b.add(Op::mul, {from, b.scalar(dtype, 1 + 2 * double(random.below(3)))});
+    const Value folded = b.add(Op::floor_mod, {mixed, b.scalar(dtype, double(2 * n + 4))});
+    return b.add(Op::sub, {folded, b.scalar(dtype, double(n + 2))});
+  }
+
   void leaf(Op op) {
     const Shape shape = draw_shape();
     Attrs attrs;
@@ -252,6 +267,11 @@ struct Draw {
         if (type.shape.size() < 2) return;
         attrs.axis = 1;
         wanted = {type.shape[1]};
+      }
+      if (op == Op::gather) {
+        if (type.shape.empty()) return;
+        args.push_back(draw_index(type, size_t(attrs.axis)));
+        continue;
       }
       if (op == Op::concat) {
         args.push_back(neighbour(x, size_t(attrs.axis)));

@@ -15,7 +15,9 @@
 #include <unordered_map>
 
 #include "lib/import/onnx_importer.h"
+#include "lib/import/onnx_mapping.h"
 #include "lib/import/onnx_model.h"
+#include "lib/import/onnx_narrow.h"
 #include "lib/import/onnx_ops.h"
 #include "lib/import/onnx_tensor.h"
 #include "lib/support/limits.h"
@@ -42,15 +44,15 @@ bool is_default_domain(std::string_view domain) { return domain.empty() || domai
 
 static std::string describe(const ModelMessage& model, size_t index, int64_t opset) {
   const NodeMessage& node = model.nodes[index];
-  std::string out = "node " + std::to_string(index);
+  std::string out = "node " + std::to_string(node.index);
   if (!node.name.empty()) out += " " + quote(node.name);
   const std::string domain = is_default_domain(node.domain) ? "" : quote(node.domain) + " ";
   return out + " (" + domain + (node.op.size() <= 80 ? std::string(node.op) : quote(node.op)) + ", operator set " +
-         std::to_string(opset) + ")";
+         std::to_string(opset) + ")" + (node.within.empty() ? "" : " of " + std::string(node.within));
 }
 
 Error Importer::at(size_t node, Error error) const {
-  error.message = describe(model_, node, opset_) + ": " + error.message;
+  error.message = describe(model_, node, opset_of(model_.nodes[node])) + ": " + error.message;
   return error;
 }
 
@@ -59,12 +61,16 @@ Status Importer::check_model() {
   for (const OperatorSet& set : model_.operator_sets)
     if (is_default_domain(set.domain)) opset_ = std::max(opset_, set.version);
   const bool needs = std::any_of(model_.nodes.begin(), model_.nodes.end(),
-                                 [](const NodeMessage& n) { return is_default_domain(n.domain); });
+                                 [](const NodeMessage& n) { return is_default_domain(n.domain) && !n.operator_set; });
   if (opset_ < 0 && !needs) opset_ = kNewestOpset;  // foreign operators only, which check_operators names
   if (opset_ < 0) return input_error("the model names no operator set of the default domain");
   if (opset_ < kOldestOpset || opset_ > kNewestOpset)
     return input_error("operator set " + std::to_string(opset_) + ": " + std::to_string(kOldestOpset) + " to " +
                        std::to_string(kNewestOpset) + " are supported");
+  for (const NodeMessage& node : model_.nodes)
+    if (node.operator_set && (node.operator_set < kOldestOpset || node.operator_set > kNewestOpset))
+      return input_error("operator set " + std::to_string(node.operator_set) + ", of " + std::string(node.within) + ": " +
+                         std::to_string(kOldestOpset) + " to " + std::to_string(kNewestOpset) + " are supported");
   if (model_.has_sparse_initializers) return input_error("sparse initialisers are not supported");
   if (model_.outputs.empty()) return input_error("the graph has no outputs");
   return Done{};
@@ -106,11 +112,11 @@ Status Importer::check_operators() {
   size_t first = 0;
   for (size_t n = 0; n < model_.nodes.size(); ++n) {
     const NodeMessage& node = model_.nodes[n];
-    if (is_default_domain(node.domain) && find_row(node.op, opset_)) continue;
+    if (is_default_domain(node.domain) && find_row(node.op, opset_of(node))) continue;
     std::string what = quote(node.op);
     if (!is_default_domain(node.domain)) what += " of domain " + quote(node.domain);
     else if (find_row(node.op, kNewestOpset))
-      what += ", which operator set " + std::to_string(opset_) + " does not have";
+      what += ", which operator set " + std::to_string(opset_of(node)) + " does not have";
     if (counts[what]++ == 0) {
       if (order.empty()) first = n;
       if (order.size() < 100) order.push_back(what);
@@ -145,7 +151,7 @@ Result<Type> Importer::type_of(const ValueInfo& info) const {
   if (info.kind == ValueInfo::other)
     return input_error(named + " is no dense tensor: sequences, maps, optional and sparse values are not supported");
   if (info.kind == ValueInfo::none) return input_error(named + " has no type");
-  Result<DType> dtype = dtype_of(info.data_type);
+  Result<DType> dtype = held_type(info.data_type);
   if (!dtype) return input_error(named + ": " + dtype.error().message);
   if (!info.has_shape) return input_error(named + " has no shape: its rank has to be known");
   Type type{*dtype, {}};
@@ -194,6 +200,7 @@ Status Importer::add_input(const ValueInfo& info) {
       return input_error("input " + quote(info.name) + " is " + text(*type) + ", but its data is " +
                          text(type_of_data(*t)));
   Item& item = items_[info.name];
+  if (narrow_type(info.data_type)) item.narrow = info.data_type;
   if (fixed) {
     item.known = data;
     return Done{};
@@ -204,7 +211,7 @@ Status Importer::add_input(const ValueInfo& info) {
 }
 
 void Importer::add_weight(std::string_view name, std::shared_ptr<const Tensor> data, Item& item) {
-  if (data->data.size() <= options_.largest_constant || fixed_.contains(name)) {
+  if (is_small(*data) || fixed_.contains(name)) {
     item.known = std::move(data);
     return;
   }
@@ -219,7 +226,18 @@ Status Importer::add_initializer(const TensorMessage& message) {
   if (!data) return data.error();
   if (auto fit = check_type(type_of_data(**data)); !fit)
     return input_error("initialiser " + quote(message.name) + ": " + fit.error().message);
-  add_weight(message.name, *data, items_[message.name]);
+  Item& item = items_[message.name];
+  const NarrowType* narrow = narrow_type(message.data_type);
+  if (narrow) item.narrow = message.data_type;
+  if (!narrow || is_small(**data) || fixed_.contains(message.name)) {
+    add_weight(message.name, *data, item);
+    return Done{};
+  }
+  Result<Tensor> packed = read_tensor(message.message, folder_, true);
+  if (!packed) return packed.error();
+  add_weight(message.name, std::make_shared<const Tensor>(std::move(*packed)), item);
+  item.value = unpacked(*b_, *narrow, value_of(*b_, item), type_of_data(**data).shape);
+  item.known = nullptr;
   return Done{};
 }
 
@@ -237,6 +255,19 @@ Status check_attributes(const NodeMessage& node, const OpRow& row) {
                          ": the operator has none of that name in this version, which stands since " +
                          std::to_string(row.since));
     if (!seen.insert(a.name).second) return input_error("attribute " + quote(a.name) + " is there twice");
+  }
+  return Done{};
+}
+
+/// Narrow types go only where a row takes them.
+Status check_narrow(const OpRow& row, const std::vector<Item*>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i] || !inputs[i]->narrow || row.narrow == Narrow::handle) continue;
+    if (row.narrow == Narrow::refuse)
+      return input_error("input " + std::to_string(i) + " is " + dtype_name(inputs[i]->narrow) +
+                         ", which conversions and movement of data take, and no other operator");
+    if (!inputs[0] || inputs[0]->narrow != inputs[i]->narrow)
+      return input_error("inputs 0 and " + std::to_string(i) + " differ in type");
   }
   return Done{};
 }
@@ -263,13 +294,13 @@ bool Importer::evaluate_node(const NodeMessage& node, const OpRow& row, const st
   int64_t elements_in = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] && !inputs[i]->known) return false;
-    if (inputs[i]) copies[i].known = inputs[i]->known, elements_in += inputs[i]->known->elements();
+    if (inputs[i]) copies[i].known = inputs[i]->known, copies[i].narrow = inputs[i]->narrow, elements_in += inputs[i]->known->elements();
     operands.push_back(inputs[i] ? &copies[i] : nullptr);
   }
   if (elements_in > kFoldElements || folded_ > size_t{kMaxModelFolds}) return false;
 
   GraphBuilder b("");
-  Call call(b, node, row, static_cast<int>(opset_), folder_, std::move(operands));
+  Call call(b, node, row, static_cast<int>(opset_of(node)), folder_, std::move(operands));
   row.import(call);
   std::vector<Value> values;
   std::vector<Item*> computed;
@@ -357,7 +388,7 @@ Result<std::vector<Item*>> Importer::operands(const NodeMessage& node) {
 
 Status Importer::add_node(size_t index) {
   const NodeMessage& node = model_.nodes[index];
-  const OpRow* found = is_default_domain(node.domain) ? find_row(node.op, opset_) : nullptr;
+  const OpRow* found = is_default_domain(node.domain) ? find_row(node.op, opset_of(node)) : nullptr;
   Result<std::vector<Item*>> given = operands(node);
   if (!given) return given.error();
   const std::vector<Item*>& inputs = *given;
@@ -370,9 +401,11 @@ Status Importer::add_node(size_t index) {
   if (auto fits = check_attributes(node, row); !fits) return fits;
   if (auto fits = check_counts(node, row, inputs.size()); !fits) return fits;
 
+  if (auto fits = check_narrow(row, inputs); !fits) return fits;
+
   std::vector<Item> outputs;
   if (!evaluate_node(node, row, inputs, outputs)) {
-    Call call(*b_, node, row, static_cast<int>(opset_), folder_, inputs);
+    Call call(*b_, node, row, static_cast<int>(opset_of(node)), folder_, inputs);
     if (!import_dims(call)) row.import(call);
     if (b_->error()) {
       const Error error = *b_->error();
@@ -386,6 +419,7 @@ Status Importer::add_node(size_t index) {
     if (name.empty()) continue;
     Item& item = items_[name];
     item = std::move(outputs[k]);
+    if (row.narrow == Narrow::pass && !inputs.empty() && inputs[0]) item.narrow = inputs[0]->narrow;
     if (!item.known && !item.dims && !item.value.valid())
       return input_error("output " + std::to_string(k) + " is not supported");
     if (item.known) add_weight(name, item.known, item);
@@ -396,6 +430,18 @@ Status Importer::add_node(size_t index) {
 
 // --- the walk
 // ---------------------------------------------------------------------------------------------------------------
+
+void Importer::describe_sources(Imported& out) const {
+  out.header = "ONNX, operator set " + std::to_string(opset_);
+  if (!model_.producer.empty()) out.header += ", made by " + std::string(model_.producer.substr(0, 80));
+  if (!model_.producer_version.empty()) out.header += " " + std::string(model_.producer_version.substr(0, 80));
+  for (const NodeMessage& node : model_.nodes) {
+    std::string text = "node " + std::to_string(node.index) + " " + std::string(node.op.substr(0, 80));
+    if (!node.name.empty()) text += " " + quote(node.name);
+    if (!node.within.empty()) text += " of " + std::string(node.within);
+    for (std::string_view name : node.outputs) out.sources.emplace(name, text);
+  }
+}
 
 Result<Imported> Importer::walk() {
   b_.emplace(model_.graph_name.empty() ? "onnx" : std::string(model_.graph_name));
@@ -437,6 +483,7 @@ Result<Imported> Importer::walk() {
   if (!graph) return graph.error();
   out.graph = std::move(*graph);
   out.defaults = std::move(defaults_);
+  if (options_.sources) describe_sources(out);
   for (const ValueInfo& info : model_.inputs)
     if (fixed_.contains(info.name)) out.fixed.emplace_back(info.name);
   return out;
@@ -463,10 +510,12 @@ Result<Imported> import_onnx_bytes(std::string_view bytes, const std::string& fo
 }
 
 Result<Imported> import_onnx(const std::string& path, const ImportOptions& options) {
-  Result<std::string> bytes = read_file(path);
-  if (!bytes) return bytes.error();
+  Result<std::shared_ptr<const Mapping>> file = map_model(path);
+  if (!file) return file.error();
+  Result<ModelMessage> model = read_model((*file)->text());
+  if (!model) return model.error().note("while importing " + path);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  Result<Imported> imported = import_onnx_bytes(*bytes, folder.empty() ? "." : folder.string(), options);
+  Result<Imported> imported = Importer(*model, folder.empty() ? "." : folder.string(), options).run();
   if (!imported) return imported.error().note("while importing " + path);
   return imported;
 }

@@ -28,6 +28,8 @@ struct ImportOptions {
   std::map<std::string, std::shared_ptr<const Tensor>, std::less<>> values;
   /// Larger weights do not go into the graph as constants: they become inputs with a default.
   size_t largest_constant = 64 * 1024;  // bytes
+  /// Keep where each value comes from (Imported::sources), for import_text (onnx_text.h).
+  bool sources = false;
   /// Nodes that the importer does not take are no errors: the graph ends at their operands and begins again at their
   /// results (Imported::boundaries). lib/import/model.h makes regions of what is left.
   bool boundaries = false;
@@ -69,6 +71,9 @@ struct Imported {
   /// Inputs of the file whose values (from ImportOptions::values, or their own defaults) shaped the graph.
   std::vector<std::string> fixed;
   int64_t operator_set = 0;
+  /// With ImportOptions::sources: what the file says of itself, and the node that computes each value, by its name.
+  std::string header;
+  std::map<std::string, std::string, std::less<>> sources;
   /// With ImportOptions::boundaries: the nodes that are left out, in the file's order. Their results are inputs of the
   /// graph without a default, behind the weights; its outputs are then all values that are read outside, each once, and
   /// `outputs` says which of them the file's are.

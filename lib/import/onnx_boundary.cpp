@@ -44,9 +44,10 @@ std::vector<Item*> pointers(std::vector<Item>& items, const std::vector<Item*>& 
 Result<std::string> Importer::refusal(const NodeMessage& node, const OpRow& row, const std::vector<Item*>& inputs) {
   if (auto fits = check_attributes(node, row); !fits) return fits.error().message;
   if (auto fits = check_counts(node, row, inputs.size()); !fits) return fits.error().message;
+  if (auto fits = check_narrow(row, inputs); !fits) return fits.error().message;
   GraphBuilder trial("");
   std::vector<Item> items = copies(trial, *b_, inputs);
-  Call call(trial, node, row, static_cast<int>(opset_), folder_, pointers(items, inputs));
+  Call call(trial, node, row, static_cast<int>(opset_of(node)), folder_, pointers(items, inputs));
   try {
     if (!import_dims(call)) row.import(call);
   } catch (const std::overflow_error&) {
@@ -112,7 +113,7 @@ Result<std::vector<std::optional<Type>>> Importer::result_types(const NodeMessag
     GraphBuilder scratch("");
     std::vector<Item> items = copies(scratch, *b_, inputs);
     static const OpRow kNoRow{};
-    Call call(scratch, node, kNoRow, static_cast<int>(opset_), folder_, pointers(items, inputs));
+    Call call(scratch, node, kNoRow, static_cast<int>(opset_of(node)), folder_, pointers(items, inputs));
     out = boundary_types(call);
     if (call.needed()) {
       const Error error = explain_need(node.inputs[*call.needed()], *scratch.error());

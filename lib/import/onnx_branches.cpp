@@ -55,7 +55,10 @@ bool put_branch(ModelMessage& model, size_t node, bool then_branch, std::deque<s
   auto scope = std::make_shared<Scope>(old.scope ? *old.scope : Scope());
   rename_taken(model, *branch, names, *scope);
   for (TensorMessage& t : branch->initializers) t.name = found(*scope, t.name);
+  const std::string_view within = names.emplace_back("a branch of node " + std::to_string(old.index) + (old.within.empty() ? "" : " of " + std::string(old.within)));
   for (NodeMessage& n : branch->nodes) {
+    n.within = within;
+    n.operator_set = old.operator_set;
     for (auto* side : {&n.inputs, &n.outputs})
       for (std::string_view& name : *side) name = found(*scope, name);
     n.scope = scope;

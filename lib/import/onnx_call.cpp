@@ -190,6 +190,10 @@ int64_t Call::number(const Dim& dim, std::string_view what) {
 void Call::out(Value v, size_t k) {
   if (k < outputs.size()) outputs[k].value = v;
 }
+void Call::out_narrow(Value v, int32_t data_type) {
+  out(v);
+  if (!outputs.empty()) outputs[0].narrow = data_type;
+}
 void Call::out(Tensor tensor) {
   if (!outputs.empty()) outputs[0].known = std::make_shared<const Tensor>(std::move(tensor));
 }

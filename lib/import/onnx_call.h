@@ -27,9 +27,15 @@ struct Item {
   /// An i64 scalar or vector whose elements are dims: what Shape gives and shape arithmetic makes of it.
   std::shared_ptr<const std::vector<Dim>> dims;
   bool dims_scalar = false;
+  /// TensorProto.DataType of a narrow type whose numbers these are (onnx_narrow.h); 0 when the dtype says it all.
+  int32_t narrow = 0;
 
   bool constant() const { return known != nullptr; }
 };
+
+/// What an operator does with operands of narrow types: most take none; some move the first one's elements and give its
+/// type on; some look for themselves.
+enum class Narrow : uint8_t { refuse, pass, handle };
 
 /// A row of the operator tables: one operator from one version of the operator set on, until its next row.
 class Call;
@@ -40,6 +46,7 @@ struct OpRow {
   int max_outputs;
   std::string_view attributes;  // names it takes, separated by spaces; any other is an error
   void (*import)(Call&);
+  Narrow narrow = Narrow::refuse;
 };
 inline constexpr int kAny = 1 << 30;
 
@@ -66,6 +73,8 @@ class Call {
   size_t size() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i]; }
   const Item& item(size_t i) const { return *inputs_[i]; }
+  /// Its narrow type, or 0.
+  int32_t narrow(size_t i) const { return has(i) ? item(i).narrow : 0; }
   /// Operand `i` in the graph.
   Value in(size_t i);
   /// Bits of an operand that has to be known while the graph is built; null, with an error, when they are not.
@@ -115,6 +124,8 @@ class Call {
   // --------------------------------------------------------------------------------------------------------
   bool wants(size_t k) const { return k < node.outputs.size() && !node.outputs[k].empty(); }
   void out(Value v, size_t k = 0);
+  /// The same, of a narrow type (or 0).
+  void out_narrow(Value v, int32_t data_type);
   void out(Tensor tensor);
   void out(std::vector<Dim> dims, bool scalar);
   void fail(std::string message) { b.fail(input_error(std::move(message))); }

@@ -28,9 +28,11 @@ class Importer {
   Status check_names();
   Status check_operators();
   Error at(size_t node, Error error) const;
+  int64_t opset_of(const NodeMessage& node) const { return node.operator_set ? node.operator_set : opset_; }
 
   // One walk.
   Result<Imported> walk();
+  void describe_sources(Imported& out) const;
   Status add_input(const ValueInfo& info);
   Status add_initializer(const TensorMessage& message);
   Status add_node(size_t index);
@@ -39,6 +41,7 @@ class Importer {
   bool evaluate_node(const NodeMessage& node, const OpRow& row, const std::vector<Item*>& inputs,
                      std::vector<Item>& outputs);
   Result<Type> type_of(const ValueInfo& info) const;
+  bool is_small(const Tensor& t) const { return t.data.size() <= options_.largest_constant; }
   void add_weight(std::string_view name, std::shared_ptr<const Tensor> data, Item& item);
 
   Result<std::shared_ptr<const Tensor>> initializer(std::string_view name);
@@ -61,7 +64,7 @@ class Importer {
   const ModelMessage& model_;
   const std::string& folder_;
   const ImportOptions& options_;
-  int64_t opset_ = 0;
+  int64_t opset_ = 0;  // of the graph's nodes
 
   std::unordered_map<std::string_view, const TensorMessage*> initializers_;
   std::unordered_map<std::string_view, const ValueInfo*> inputs_;
@@ -85,6 +88,7 @@ class Importer {
 /// Has the operator set these attributes and that many operands?
 Status check_attributes(const NodeMessage& node, const OpRow& row);
 Status check_counts(const NodeMessage& node, const OpRow& row, size_t inputs);
+Status check_narrow(const OpRow& row, const std::vector<Item*>& inputs);
 bool is_default_domain(std::string_view domain);
 Type type_of_data(const Tensor& tensor);
 

@@ -5,6 +5,7 @@
 
 #include "lib/import/onnx_model.h"
 
+#include "lib/import/onnx_functions.h"
 #include "lib/import/protobuf.h"
 #include "lib/support/limits.h"
 #include "lib/support/text.h"
@@ -12,6 +13,7 @@
 namespace fusec::onnx {
 namespace {
 
+constexpr size_t kMostExpanded = 200'000;  // nodes: a few bytes of calls can ask for any number
 
 struct TooMany {};
 
@@ -25,9 +27,13 @@ struct Reader {
 
   TensorMessage tensor(std::string_view message) {
     TensorMessage out{.message = message};
-    for (pbf_reader in = reader(message); in.next();)
-      if (in.tag_and_type() == chunk(8)) out.name = view(in);
-      else in.skip();
+    for (pbf_reader in = reader(message); in.next();) {
+      switch (in.tag_and_type()) {
+        case varint(2): out.data_type = in.get_int32(); break;
+        case chunk(8): out.name = view(in); break;
+        default: in.skip();
+      }
+    }
     return out;
   }
 
@@ -53,6 +59,7 @@ struct Reader {
           seen = Attribute::integers;
           break;
         case chunk(9): in.skip(); seen = Attribute::strings; break;
+        case chunk(21): out.ref = view(in); break;
         case varint(20): out.kind = in.get_enum(); break;
         default: in.skip();
       }
@@ -71,6 +78,31 @@ struct Reader {
         case chunk(4): out.op = view(in); break;
         case chunk(5): count(); out.attributes.push_back(attribute(in.get_message())); break;
         case chunk(7): out.domain = view(in); break;
+        case chunk(8): out.overload = view(in); break;
+        default: in.skip();
+      }
+    }
+    return out;
+  }
+
+  void add_node(std::vector<NodeMessage>& nodes, pbf_reader in) {
+    count();
+    nodes.push_back(node(in));
+    nodes.back().index = nodes.size() - 1;
+  }
+
+  FunctionMessage function(pbf_reader in) {
+    FunctionMessage out;
+    while (in.next()) {
+      switch (in.tag_and_type()) {
+        case chunk(1): out.name = view(in); break;
+        case chunk(4): count(); out.inputs.push_back(view(in)); break;
+        case chunk(5): count(); out.outputs.push_back(view(in)); break;
+        case chunk(7): add_node(out.nodes, in.get_message()); break;
+        case chunk(9): count(); out.operator_sets.push_back(operator_set(in.get_message())); break;
+        case chunk(10): out.domain = view(in); break;
+        case chunk(11): count(); out.defaults.push_back(attribute(in.get_message())); break;
+        case chunk(13): out.overload = view(in); break;
         default: in.skip();
       }
     }
@@ -141,7 +173,7 @@ struct Reader {
     out.has_graph = true;
     while (in.next()) {
       switch (in.tag_and_type()) {
-        case chunk(1): count(); out.nodes.push_back(node(in.get_message())); break;
+        case chunk(1): add_node(out.nodes, in.get_message()); break;
         case chunk(2): out.graph_name = view(in); break;
         case chunk(5): count(); out.initializers.push_back(tensor(view(in))); break;
         case chunk(11): count(); out.inputs.push_back(value_info(in.get_message())); break;
@@ -169,9 +201,12 @@ struct Reader {
     ModelMessage out;
     while (in.next()) {
       switch (in.tag_and_type()) {
+        case chunk(2): out.producer = view(in); break;
+        case chunk(3): out.producer_version = view(in); break;
         case varint(1): out.ir_version = in.get_int64(); break;
         case chunk(7): graph(in.get_message(), out); break;
         case chunk(8): count(); out.operator_sets.push_back(operator_set(in.get_message())); break;
+        case chunk(25): count(); out.functions.push_back(function(in.get_message())); break;
         default: in.skip();
       }
     }
@@ -212,6 +247,8 @@ Result<ModelMessage> guarded(const Read& read) {
 Result<ModelMessage> read_model(std::string_view bytes) {
   Result<ModelMessage> model = guarded([&] { return Reader().model(reader(bytes)); });
   if (model && !model->has_graph) return input_error("no graph in it: not an ONNX model, or a truncated one");
+  if (model)
+    if (auto done = inline_functions(*model, kMostExpanded); !done) return done.error();
   return model;
 }
 

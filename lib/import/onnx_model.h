@@ -24,6 +24,7 @@ std::string dtype_name(int32_t data_type);
 /// A TensorProto: its name, and the message itself, decoded on demand (onnx_tensor.h).
 struct TensorMessage {
   std::string_view name;
+  int32_t data_type = 0;
   std::string_view message;
 };
 
@@ -31,6 +32,7 @@ struct Attribute {
   // The numbers are those of AttributeProto.AttributeType.
   enum Kind : int32_t { undefined, real, integer, string, tensor, graph, reals, integers, strings };
   std::string_view name;
+  std::string_view ref;  // in a function: the attribute of the call whose value this is; "" = its own
   int32_t kind = undefined;
   float f = 0;
   int64_t i = 0;
@@ -42,11 +44,28 @@ struct Attribute {
 };
 
 struct NodeMessage {
-  std::string_view name, op, domain;
+  std::string_view name, op, domain, overload;
   std::vector<std::string_view> inputs, outputs;  // "" = left out
   std::vector<Attribute> attributes;
   /// Names of an enclosing graph that have others here (onnx_branches.cpp); null: none.
   std::shared_ptr<const std::map<std::string_view, std::string_view>> scope;
+  size_t index = 0;         // in the graph, or in its function
+  std::string_view within;  // of a node that a call became: which function, and whose; "" = the graph's own
+  int64_t operator_set = 0;  // of a function's node: what the function says; 0 = the model's
+};
+
+struct OperatorSet {
+  std::string_view domain;
+  int64_t version = 0;
+};
+
+/// An operator that the model brings with it.
+struct FunctionMessage {
+  std::string_view domain, name, overload;
+  std::vector<std::string_view> inputs, outputs;
+  std::vector<Attribute> defaults;
+  std::vector<NodeMessage> nodes;
+  std::vector<OperatorSet> operator_sets;
 };
 
 /// A dim: a number, a name, or (neither) unknown.
@@ -63,17 +82,16 @@ struct ValueInfo {
   std::vector<DimMessage> dims;
 };
 
-struct OperatorSet {
-  std::string_view domain;
-  int64_t version = 0;
-};
 
 struct ModelMessage {
   int64_t ir_version = 0;
+  std::string_view producer, producer_version;
   std::vector<OperatorSet> operator_sets;
   bool has_graph = false;
   std::string_view graph_name;
-  std::vector<NodeMessage> nodes;
+  std::vector<NodeMessage> nodes;  // calls of functions are their bodies already (onnx_functions.h)
+  std::vector<FunctionMessage> functions;
+  std::shared_ptr<std::deque<std::string>> names;  // that are not in the file: what functions' values became
   std::vector<TensorMessage> initializers;
   bool has_sparse_initializers = false;
   std::vector<ValueInfo> inputs, outputs;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "lib/import/onnx_narrow.h"
 #include "lib/import/onnx_ops.h"
 #include "lib/import/onnx_tensor.h"
 #include "lib/ir/convert.h"
@@ -35,6 +36,7 @@ void constant(Call& c) {
   const Attribute& a = c.node.attributes[0];
   if (a.name == "value") {
     if (std::optional<Tensor> tensor = tensor_attribute(c, "value")) c.out(std::move(*tensor));
+    if (narrow_type(a.t.data_type)) c.outputs[0].narrow = a.t.data_type;
   } else if (a.name == "value_int") c.out(int_tensor({c.i(a.name, 0)}, true));
   else if (a.name == "value_ints") c.out(int_tensor(c.list(a.name).value_or(std::vector<int64_t>{})));
   else if (a.name == "value_float") c.out(float_tensor({static_cast<float>(c.f(a.name, 0))}, true));
@@ -51,7 +53,8 @@ void constant_of_shape(Call& c) {
   for (const Dim& d : *to)
     if (d.is_constant() && d.constant() < 0) return c.fail("a negative dim");
   value->extents.clear();
-  c.out(c.broadcast(c.b.constant(std::move(*value)), *to));
+  const Attribute* a = c.attribute("value");
+  c.out_narrow(c.broadcast(c.b.constant(std::move(*value)), *to), a && narrow_type(a->t.data_type) ? a->t.data_type : 0);
 }
 
 /// A line of indices along `axis` of a shape that is 1 elsewhere.
@@ -166,10 +169,10 @@ void blackman_window(Call& c) { window(c, 0.42, 0.5, 0.08); }
 
 const OpRow kRows[] = {
     //  operator          since  inputs  out  attributes            import
-    {"Constant",             1,  0, 0,    1,  "value",              constant},
-    {"Constant",            11,  0, 0,    1,  "sparse_value value", constant},
-    {"Constant",            12,  0, 0,    1,  "sparse_value value value_float value_floats value_int value_ints value_string value_strings", constant},
-    {"ConstantOfShape",      9,  1, 1,    1,  "value",              constant_of_shape},
+    {"Constant",             1,  0, 0,    1,  "value",              constant, Narrow::handle},
+    {"Constant",            11,  0, 0,    1,  "sparse_value value", constant, Narrow::handle},
+    {"Constant",            12,  0, 0,    1,  "sparse_value value value_float value_floats value_int value_ints value_string value_strings", constant, Narrow::handle},
+    {"ConstantOfShape",      9,  1, 1,    1,  "value",              constant_of_shape, Narrow::handle},
     {"Range",               11,  3, 3,    1,  "",                   range},
     {"Range",               27,  3, 3,    1,  "stash_type",         range},
     {"EyeLike",              9,  1, 1,    1,  "dtype k",            eye_like},

@@ -100,7 +100,7 @@ const OpRow kRows[] = {
     {"BitwiseNot",        18,  1, 1,    1,  "",                               unary<Op::bitwise_not>},
     {"IsNaN",              9,  1, 1,    1,  "",                               unary<Op::is_nan>},
     {"IsInf",             10,  1, 1,    1,  "detect_negative detect_positive", is_inf},
-    {"Identity",           1,  1, 1,    1,  "",                               identity},
+    {"Identity",           1,  1, 1,    1,  "",                               identity, Narrow::pass},
     {"Add",                7,  2, 2,    1,  "",                               binary<Op::add>},
     {"Sub",                7,  2, 2,    1,  "",                               binary<Op::sub>},
     {"Mul",                7,  2, 2,    1,  "",                               binary<Op::mul>},

@@ -1,21 +1,12 @@
-// Gather. Indices that are known while the graph is built become slices. Others, over a short axis, become a
-// comparison of each index with each position, a select and a reduction:
-//
-//   out[i] = max over n of (n == index[i] ? data[n] : lowest)
-//
-// which moves every bit (a sum would turn -0.0 into 0.0) and fuses, at the price of one comparison for each position.
-// fusec's own gather is reserved; long axes are refused until it is there.
-
-#include <cmath>
-#include <limits>
+// Gather, GatherElements, ReverseSequence: fusec's own gather, whose indices have the rank of the data. A few indices
+// that are known while the graph is built become slices, which need no index in memory and check nothing.
 
 #include "lib/import/onnx_ops.h"
 
 namespace fusec::onnx {
 namespace {
 
-constexpr int64_t kMostRuns = 256;       // of known indices
-constexpr int64_t kMostPositions = 256;  // of a compared axis
+constexpr size_t kMostRuns = 16;  // of known indices: as many slices
 
 Value part(Call& c, Value x, int64_t axis, int64_t start, int64_t stop) {
   Attrs a{.start = std::vector<Dim>(c.shape(x).size(), Dim(0)),
@@ -26,80 +17,54 @@ Value part(Call& c, Value x, int64_t axis, int64_t start, int64_t stop) {
   return c.add(Op::slice, {x}, a);
 }
 
-/// A Gather by known indices: runs of them are slices.
-Value slices(Call& c, Value x, int64_t axis, int64_t n, const std::vector<int64_t>& indices) {
-  std::vector<Value> runs;
-  for (size_t k = 0; k < indices.size() && !c.failed();) {
-    const int64_t first = indices[k];
-    size_t end = k + 1;
-    while (end < indices.size() && indices[end] == first + static_cast<int64_t>(end - k) && indices[end] != 0) ++end;
-    const int64_t start = first < 0 ? first + n : first, stop = start + static_cast<int64_t>(end - k);
-    if (start < 0 || stop > n)
-      c.fail("index " + std::to_string(start < 0 ? first : stop - 1) + " of an axis of " + std::to_string(n));
-    else if (static_cast<int64_t>(runs.size()) == kMostRuns)
-      c.fail("more than " + std::to_string(kMostRuns) + " runs of indices");
-    else runs.push_back(part(c, x, axis, start, stop));
-    k = end;
+/// Known indices as runs of neighbours, [first, behind the last), negative ones counted from the end.
+std::vector<std::pair<int64_t, int64_t>> runs_of(Call& c, int64_t n, const std::vector<int64_t>& indices) {
+  std::vector<std::pair<int64_t, int64_t>> runs;
+  for (int64_t index : indices) {
+    const int64_t at = index < 0 ? index + n : index;
+    if (at < 0 || at >= n) {
+      c.fail("index " + std::to_string(index) + " of an axis of " + std::to_string(n));
+      return {};
+    }
+    if (!runs.empty() && runs.back().second == at) ++runs.back().second;
+    else runs.push_back({at, at + 1});
   }
-  if (runs.empty()) runs.push_back(part(c, x, axis, 0, 0));
-  return runs.size() == 1 ? runs[0] : c.add(Op::concat, runs, {.axis = axis});
+  return runs;
 }
 
-/// No element of the type is less.
-Value lowest(Call& c, Value x) {
-  const DType dtype = c.dtype(x);
-  if (dtype == DType::f8e4m3) return c.like(x, -448);
-  if (is_float(dtype)) return c.like(x, -std::numeric_limits<double>::infinity());
-  return c.like(x, is_signed(dtype) ? -std::ldexp(1.0, static_cast<int>(8 * bytes(dtype)) - 1) : 0);
-}
-
-/// The reduction over `axis` of data, where position == index and both broadcast; zero where an index is outside.
-Value compared(Call& c, Value data, Value index, int64_t axis, int64_t n) {
-  const Value size = c.like(index, static_cast<double>(n)), zero = c.like(index, 0);
-  index = c.add(Op::select, {c.add(Op::lt, {index, zero}), c.add(Op::add, {index, size}), index});
-  Shape line(c.shape(data).size(), Dim(1));
-  line[static_cast<size_t>(axis)] = n;
-  const Value position = c.add(Op::iota, {}, {.shape = line, .axis = axis, .to = c.dtype(index)});
-  const Value found = c.reduce(
-      Op::reduce_max, c.add(Op::select, {c.add(Op::eq, {index, position}), data, lowest(c, data)}), {axis}, true);
-  const Value inside = c.add(Op::and_, {c.add(Op::ge, {index, zero}), c.add(Op::lt, {index, size})});
-  return c.add(Op::select, {inside, found, c.like(data, 0)});
-}
-
-int64_t short_axis(Call& c, Value x, int64_t axis) {
-  const int64_t n = c.number(c.shape(x)[static_cast<size_t>(axis)], "the axis to gather from");
-  if (n > kMostPositions)
-    c.fail("an axis of " + std::to_string(n) + " by indices that are not known here: at most " +
-           std::to_string(kMostPositions) + " positions are supported");
-  return n;
+/// Elements of x along an axis by a line of indices.
+Value by_line(Call& c, Value x, Value line, int64_t axis) {
+  Shape spread(c.shape(x).size(), Dim(1));
+  spread[static_cast<size_t>(axis)] = elements(c.shape(line));
+  return c.add(Op::gather, {x, c.reshape(line, spread)}, {.axis = axis});
 }
 
 void gather(Call& c) {
   const Value x = c.in(0);
   const int64_t axis = c.axis(c.i("axis", 0), c.rank(x));
   if (c.failed()) return;
-  const auto at = static_cast<size_t>(axis);
+  const Dim n = c.shape(x)[static_cast<size_t>(axis)];
   Shape to = c.shape(x);
   to.erase(to.begin() + axis);
-  if (c.has(1) && c.item(1).known) {
+  if (c.item(1).known && n.is_constant()) {
     const auto indices = c.ints(1);
-    const int64_t n = c.number(c.shape(x)[at], "the axis to gather from");
-    if (c.failed()) return;
+    if (!indices) return;
+    const auto runs = runs_of(c, n.constant(), *indices);
     const std::vector<int64_t>& shape = c.item(1).known->extents;
-    to.insert(to.begin() + axis, shape.begin(), shape.end());
-    return c.out(c.reshape(slices(c, x, axis, n, *indices), to));
+    if (c.failed()) return;
+    if (runs.size() <= kMostRuns) {
+      to.insert(to.begin() + axis, shape.begin(), shape.end());
+      std::vector<Value> parts;
+      for (const auto& [start, stop] : runs) parts.push_back(part(c, x, axis, start, stop));
+      if (parts.empty()) parts.push_back(part(c, x, axis, 0, 0));
+      return c.out(c.reshape(parts.size() == 1 ? parts[0] : c.add(Op::concat, parts, {.axis = axis}), to));
+    }
   }
-  // data as [before, 1, n, behind], all indices as [1, k, 1, 1].
   const Value index = c.in(1);
-  const int64_t n = short_axis(c, x, axis);
   if (c.failed()) return;
-  const Dim before = elements({c.shape(x).begin(), c.shape(x).begin() + axis}),
-            behind = elements({c.shape(x).begin() + axis + 1, c.shape(x).end()});
   const Shape shape = c.shape(index);
-  const Value rows =
-      compared(c, c.reshape(x, {before, 1, n, behind}), c.reshape(index, {1, elements(shape), 1, 1}), 2, n);
   to.insert(to.begin() + axis, shape.begin(), shape.end());
-  c.out(c.reshape(rows, to));
+  c.out(c.reshape(by_line(c, x, index, axis), to));
 }
 
 /// out[i, j] = data[index[i, j], j] for axis 0; other axes of the indices may be shorter than those of the data.
@@ -109,8 +74,6 @@ void gather_elements(Call& c) {
   const int64_t axis = c.axis(c.i("axis", 0), c.rank(x));
   if (c.failed()) return;
   if (c.rank(index) != c.rank(x)) return c.fail(text(c.type(x)) + " and " + text(c.type(index)) + " differ in rank");
-  const int64_t n = short_axis(c, x, axis);
-  if (c.failed()) return;
   const Shape shape = c.shape(index);
   for (int64_t a = 0; a < c.rank(x); ++a) {
     const Dim have = c.shape(x)[static_cast<size_t>(a)], want = shape[static_cast<size_t>(a)];
@@ -119,17 +82,31 @@ void gather_elements(Call& c) {
       return c.fail(text(c.type(index)) + " reaches beyond " + text(c.type(x)) + " at axis " + std::to_string(a));
     x = part(c, x, a, 0, want.constant());
   }
-  // data gets an axis before the gathered one, indices one behind theirs.
-  Shape wide = c.shape(x), spread = shape;
-  wide.insert(wide.begin() + axis, Dim(1));
-  spread.insert(spread.begin() + axis + 1, Dim(1));
-  c.out(c.reshape(compared(c, c.reshape(x, wide), c.reshape(index, spread), axis + 1, n), shape));
+  c.out(c.add(Op::gather, {x, index}, {.axis = axis}));
+}
+
+/// The first lens[b] steps of batch b backwards, the others as they are: step t reads lens - 1 - t where that is not negative.
+void reverse_sequence(Call& c) {
+  const Value x = c.in(0), lens = c.in(1);
+  const int64_t batch = c.axis(c.i("batch_axis", 1), c.rank(x)), time = c.axis(c.i("time_axis", 0), c.rank(x));
+  if (c.failed()) return;
+  if (batch == time) return c.fail("batch_axis and time_axis are one");
+  if (c.rank(lens) != 1) return c.fail("sequence_lens is " + text(c.type(lens)) + ": a vector expected");
+  Shape line(c.shape(x).size(), Dim(1)), column = line;
+  line[static_cast<size_t>(time)] = c.shape(x)[static_cast<size_t>(time)];
+  column[static_cast<size_t>(batch)] = c.shape(lens)[0];
+  const Value t = c.add(Op::iota, {}, {.shape = line, .axis = time, .to = DType::i64});
+  const Value length = c.reshape(c.cast(lens, DType::i64), column);
+  const Value back = c.add(Op::sub, {c.add(Op::sub, {length, c.like(length, 1)}), t});
+  const Value index = c.add(Op::select, {c.add(Op::ge, {back, c.like(back, 0)}), back, t});
+  c.out(c.add(Op::gather, {x, index}, {.axis = time}));
 }
 
 const OpRow kRows[] = {
     //  operator          since  inputs  out  attributes  import
-    {"Gather",               1,  2, 2,    1,  "axis",     gather},
-    {"GatherElements",      11,  2, 2,    1,  "axis",     gather_elements},
+    {"Gather",               1,  2, 2,    1,  "axis",     gather, Narrow::pass},
+    {"GatherElements",      11,  2, 2,    1,  "axis",     gather_elements, Narrow::pass},
+    {"ReverseSequence",     10,  2, 2,    1,  "batch_axis time_axis", reverse_sequence, Narrow::pass},
 };
 
 }  // namespace

@@ -174,6 +174,33 @@ void mean_variance_norm(Call& c) {
   c.out(c.cast(c.add(Op::div, {centred, c.add(Op::add, {deviation, c.like(wide, 1e-9)})}), c.dtype(x)));
 }
 
+/// x / (bias + alpha / size * sum of x² over `size` neighbouring channels) ^ beta. The window of an even size reaches
+/// one channel further forwards.
+void lrn(Call& c) {
+  const Value x = c.in(0);
+  const int64_t size = c.required("size"), before = (size - 1) / 2;
+  if (size < 1 || size > 64) return c.fail("a size of " + std::to_string(size) + ": 1 to 64 are supported");
+  if (c.rank(x) < 2) return c.fail(text(c.type(x)) + " has no channels");
+  const Value wide = c.cast(x, compute_type(c.dtype(x)));
+  const Value square = c.add(Op::mul, {wide, wide});
+  const size_t rank = c.shape(x).size();
+  Attrs around{.low = std::vector<Dim>(rank, Dim(0)), .high = std::vector<Dim>(rank, Dim(0))};
+  around.low[1] = before;
+  around.high[1] = size - 1 - before;
+  const Value padded = c.add(Op::pad, {square}, around);
+  Value sum;
+  for (int64_t k = 0; k < size && !c.failed(); ++k) {
+    Attrs window{.start = std::vector<Dim>(rank, Dim(0)), .stop = c.shape(padded), .step = std::vector<int64_t>(rank, 1)};
+    window.start[1] = k;
+    window.stop[1] = c.shape(x)[1] + k;
+    const Value part = c.add(Op::slice, {padded}, window);
+    sum = k == 0 ? part : c.add(Op::add, {sum, part});
+  }
+  const Value mean = c.add(Op::mul, {sum, c.like(sum, c.f("alpha", 1e-4f) / static_cast<double>(size))});
+  const Value base = c.add(Op::add, {mean, c.like(sum, c.f("bias", 1))});
+  c.out(c.cast(c.add(Op::div, {wide, c.add(Op::pow, {base, c.like(base, c.f("beta", 0.75f))})}), c.dtype(x)));
+}
+
 const OpRow kRows[] = {
     //  operator                     since  inputs  out  attributes                          import
     {"Softmax",                         1,  1, 1,    1,  "axis",                             softmax<Op::softmax>},
@@ -190,6 +217,7 @@ const OpRow kRows[] = {
     {"BatchNormalization",              7,  5, 5,    5,  "epsilon momentum spatial",         batch_norm},
     {"BatchNormalization",              9,  5, 5,    5,  "epsilon momentum",                 batch_norm},
     {"BatchNormalization",             14,  5, 5,    3,  "epsilon momentum training_mode",   batch_norm},
+    {"LRN",                             1,  1, 1,    1,  "alpha beta bias size",             lrn},
     {"LpNormalization",                 1,  1, 1,    1,  "axis p",                           lp_norm},
     {"MeanVarianceNormalization",       9,  1, 1,    1,  "axes",                             mean_variance_norm},
 };

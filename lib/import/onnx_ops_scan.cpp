@@ -36,7 +36,7 @@ void scan(Call& c) {
   const bool reverse = c.i("reverse", 0) != 0;
   if (reverse) x = c.add(Op::reverse, {x}, {.axes = {axis}});
   if (c.i("exclusive", 0) != 0 && n > 0) x = shifted(c, x, axis, n, 1, neutral);
-  for (int64_t k = 1; k < n; k *= 2) x = c.add(op, {x, shifted(c, x, axis, n, k, neutral)});
+  for (int64_t k = 1; k < n && !c.failed(); k *= 2) x = c.add(op, {x, shifted(c, x, axis, n, k, neutral)});
   if (reverse) x = c.add(Op::reverse, {x}, {.axes = {axis}});
   c.out(x);
 }

@@ -158,9 +158,9 @@ const DimsRow kDimsRows[] = {
 
 const OpRow kRows[] = {
     //  operator  since  inputs  out  attributes     import
-    {"Shape",        1,  1, 1,    1,  "",            shape},
-    {"Shape",       15,  1, 1,    1,  "end start",   shape},
-    {"Size",         1,  1, 1,    1,  "",            size},
+    {"Shape",        1,  1, 1,    1,  "",            shape, Narrow::handle},
+    {"Shape",       15,  1, 1,    1,  "end start",   shape, Narrow::handle},
+    {"Size",         1,  1, 1,    1,  "",            size, Narrow::handle},
 };
 
 }  // namespace

@@ -17,6 +17,7 @@
 
 #include "lib/import/onnx_external.h"
 #include "lib/import/onnx_model.h"
+#include "lib/import/onnx_narrow.h"
 #include "lib/import/protobuf.h"
 #include "lib/support/limits.h"
 
@@ -130,10 +131,11 @@ std::vector<std::byte> typed_data(const Message& m, const TypeRow& row, uint64_t
   return out;
 }
 
-Result<Tensor> decode(const Message& m, const std::string& folder) {
-  Result<DType> dtype = dtype_of(m.data_type);
+Result<Tensor> decode(const Message& m, const std::string& folder, bool packed) {
+  const NarrowType* narrow = narrow_type(m.data_type);
+  Result<DType> dtype = narrow ? Result<DType>(DType::u8) : dtype_of(m.data_type);
   if (!dtype) return dtype.error();
-  const TypeRow& row = *row_of(m.data_type);
+  const TypeRow& row = *row_of(narrow ? 2 : m.data_type);
   if (m.has_segment) return input_error("a tensor in segments is not supported");
   if (m.dims.size() > kMaxRank) return input_error("rank " + std::to_string(m.dims.size()) + ", the largest is 8");
 
@@ -146,6 +148,8 @@ Result<Tensor> decode(const Message& m, const std::string& folder) {
     else elements *= static_cast<uint64_t>(d);
   }
   if (empty) elements = 0;
+  const uint64_t values = elements;
+  if (narrow) elements = packed_bytes(*narrow, values);
   const uint64_t wanted = elements * bytes(*dtype);
 
   Tensor out{*dtype, m.dims, {}};
@@ -168,6 +172,8 @@ Result<Tensor> decode(const Message& m, const std::string& folder) {
   }
   if (*dtype == DType::boolean)
     for (std::byte& b : out.data) b = std::byte(b != std::byte(0));
+  if (narrow && packed) out.extents = {static_cast<int64_t>(elements)};
+  else if (narrow) out.dtype = narrow->held, out.data = widened(*narrow, out.data, values);
   return out;
 }
 
@@ -190,15 +196,20 @@ Result<DType> dtype_of(int32_t data_type) {
       " is not supported: fusec has bool, 8- to 64-bit integers, f16, bf16, f32, f64, f8e4m3fn and f8e5m2");
 }
 
+Result<DType> held_type(int32_t data_type) {
+  if (const NarrowType* narrow = narrow_type(data_type)) return narrow->held;
+  return dtype_of(data_type);
+}
+
 int32_t data_type_of(DType dtype) {
   for (const TypeRow& row : kTypes)
     if (row.dtype == dtype) return row.data_type;
   return 0;
 }
 
-Result<Tensor> read_tensor(std::string_view message, const std::string& folder) {
+Result<Tensor> read_tensor(std::string_view message, const std::string& folder, bool packed) {
   try {
-    return decode(read_message(message), folder);
+    return decode(read_message(message), folder, packed);
   } catch (const protozero::exception& e) {
     return input_error(std::string("damaged tensor: ") + e.what());
   }
@@ -209,7 +220,7 @@ Result<NamedTensor> read_tensor_file(const std::string& path) {
   if (!content) return content.error();
   try {
     const Message m = read_message(*content);
-    Result<Tensor> tensor = decode(m, "");
+    Result<Tensor> tensor = decode(m, "", false);
     if (!tensor) return tensor.error().note("in " + path);
     return NamedTensor{std::string(m.name), std::move(*tensor)};
   } catch (const protozero::exception& e) {
@@ -217,14 +228,14 @@ Result<NamedTensor> read_tensor_file(const std::string& path) {
   }
 }
 
-std::string write_tensor(std::string_view name, const Tensor& tensor) {
+std::string write_tensor(std::string_view name, const Tensor& tensor, int32_t data_type) {
   std::string out;
   for (int64_t d : tensor.extents) {
     put_varint(out, 1 << 3);
     put_varint(out, static_cast<uint64_t>(d));
   }
   put_varint(out, 2 << 3);
-  put_varint(out, static_cast<uint64_t>(data_type_of(tensor.dtype)));
+  put_varint(out, static_cast<uint64_t>(data_type ? data_type : data_type_of(tensor.dtype)));
   put_chunk(out, 8, name);
   put_chunk(out, 9, {reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()});
   return out;

@@ -319,6 +319,23 @@ Types infer_reverse(const Call& call) {
   return call.x();
 }
 
+/// [N,4] by indices [K,1] along axis 0 gives [K,4]: along the axis as many as there are indices, else as a broadcast.
+Types infer_gather(const Call& call) {
+  Attrs& a = call.attrs;
+  const Type& index = call.args[1];
+  if (auto fits = normalise_axis(a.axis, call.x()); !fits) return fits.error();
+  if (!is_integer(index.dtype) || index.dtype == DType::u64)
+    return complain("indices are integers (u64 is none of them), not " + text(index));
+  if (index.shape.size() != call.rank()) return complain(text(call.x()) + " and indices " + text(index) + " differ in rank");
+  const auto axis = static_cast<size_t>(a.axis);
+  Shape data = call.x().shape, by = index.shape;
+  data[axis] = by[axis];
+  size_t at = 0;
+  const auto both = broadcast(data, by, &at);
+  if (!both) return complain(text(call.x()) + " and indices " + text(index) + " do not broadcast at axis " + number(static_cast<int64_t>(at)));
+  return Type{call.x().dtype, *both};
+}
+
 Types infer_split(const Call& call) {
   Attrs& a = call.attrs;
   if (auto fits = normalise_axis(a.axis, call.x()); !fits) return fits.error();
@@ -343,6 +360,7 @@ Types infer_shape(const Call& call) {
     case Op::concat: return infer_concat(call);
     case Op::pad: return infer_pad(call);
     case Op::reverse: return infer_reverse(call);
+    case Op::gather: return infer_gather(call);
     case Op::split: return infer_split(call);
     default: return internal_error("no rule for its shape");
   }

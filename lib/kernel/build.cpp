@@ -8,11 +8,8 @@
 // 16 axes; one set of reduced axes; a reduction's result is read one row for one row.
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <stdexcept>
 
-#include "lib/ir/convert.h"
 #include "lib/kernel/axes.h"
 #include "lib/kernel/liberties.h"
 #include "lib/kernel/builder.h"
@@ -51,18 +48,6 @@ bool is_store_of_pieces(const Graph& graph, const Group& group, NodeId root) {
       if (arg == root) return false;
   return std::all_of(node.args.begin(), node.args.end(),
                      [&](NodeId arg) { return graph.node(arg).type.shape == graph.node(node.args[0]).type.shape; });
-}
-
-/// Bits of a rank-0 constant as a register holds them.
-uint64_t register_bits(const Tensor& value) {
-  uint64_t bits = 0;
-  std::memcpy(&bits, value.data.data(), bytes(value.dtype));
-  if (is_float(value.dtype) && compute_type(value.dtype) != value.dtype) {
-    float wide;
-    widen(value.dtype, value.data.data(), &wide, 1);
-    return std::bit_cast<uint32_t>(wide);
-  }
-  return bits;
 }
 
 struct Attempt : KernelBuilder {
@@ -114,12 +99,6 @@ struct Attempt : KernelBuilder {
     for (uint32_t k = 0; k < group.outputs.size(); k++) add(group.outputs[k], k, true, options.outputs);
   }
 
-  uint16_t operand_of(NodeId node, bool output) const {
-    for (size_t k = 0; k < kernel.operands.size(); k++)
-      if (kernel.operands[k].node == node && kernel.operands[k].output == output) return uint16_t(k);
-    return 0;
-  }
-
   /// Where to compute an output that no consumer in the group asks for.
   void demand_output(NodeId id) {
     const Shape& shape = graph.node(id).type.shape;
@@ -166,73 +145,6 @@ struct Attempt : KernelBuilder {
       }
       if (failed()) return;
     }
-  }
-
-  /// The access map of an operand at some coordinates: one linear form a block of joined dims.
-  Map map_of(const Operand& operand, const Coords& at, Val guard) {
-    Map map;
-    map.guard = guard;
-    size_t dim = 0;
-    for (uint8_t end : operand.block_end) {
-      Linear form = index::zero(atoms.size());
-      Val extra = kNoVal;
-      for (; dim < end; dim++) {
-        Dim inner = 1;
-        for (size_t k = dim + 1; k < end; k++) inner = inner * operand.extents[k];
-        form = index::sum(form, index::scaled(at[dim].at, inner));
-        if (at[dim].extra == kNoVal) continue;
-        Val part = at[dim].extra;
-        if (!inner.is(1)) part = compute(Op::mul, DType::i64, {part, size_of(inner)});
-        extra = extra == kNoVal ? part : compute(Op::add, DType::i64, {extra, part});
-      }
-      map.at.push_back(std::move(form));
-      map.extra.push_back(extra);
-    }
-    return map;
-  }
-
-  Val leaf_or_load(NodeId id, const Demand& wanted) {
-    const Node& node = graph.node(id);
-    if (is_input[id]) {
-      Inst inst{Kind::load};
-      inst.type = node.type.dtype;
-      inst.operand = operand_of(id, false);
-      inst.map = map_of(kernel.operands[inst.operand], wanted.at, wanted.guard);
-      inst.origin = id;
-      return push(inst);
-    }
-    if (node.op == Op::constant && node.type.shape.empty()) return constant(node.type.dtype, register_bits(*node.attrs->value));
-    if (node.op == Op::iota) {
-      const Val at = position(wanted.at[size_t(node.attrs->axis)]);
-      return node.type.dtype == DType::i64 ? at : compute(Op::cast, node.type.dtype, {at});
-    }
-    if (node.op == Op::size) return size_of(node.attrs->shape[0]);
-    refuse("no-kernel", std::string(name(node.op)) + " is neither in the group nor one of its inputs");
-    return 0;
-  }
-
-  Val element(NodeId id, const Demand& wanted) {
-    const Node& node = graph.node(id);
-    auto arg = [&](size_t k) { return demands[node.args[k]][wanted.operands[k]].value; };
-    if (is_elementwise(node.op)) {
-      Inst inst{Kind::compute, node.op, node.type.dtype};
-      for (size_t k = 0; k < node.args.size(); k++) inst.args.push_back(arg(k));
-      inst.rounds = is_float(node.type.dtype) && compute_type(node.type.dtype) != node.type.dtype;
-      inst.relax = node.attrs->relax;
-      inst.alpha = node.attrs->alpha;
-      inst.beta = node.attrs->beta;
-      inst.origin = id;
-      return push(inst);
-    }
-    if (node.op == Op::pad || node.op == Op::concat) {
-      const bool is_pad = node.op == Op::pad;
-      Val value = is_pad ? constant(node.type.dtype, register_bits(*node.attrs->value)) : arg(node.args.size() - 1);
-      for (size_t k = node.args.size() - (is_pad ? 0 : 1); k-- > 0;)
-        if (wanted.within[k] == kNoVal) value = arg(k);
-        else value = compute(Op::select, node.type.dtype, {wanted.within[k], arg(k), value});
-      return value;
-    }
-    return arg(0);  // views: the operand, at other coordinates
   }
 
   void forward() {

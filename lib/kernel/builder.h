@@ -18,7 +18,7 @@ struct Demand {
   index::Coords at;
   Val guard = kNoVal;
   std::vector<uint32_t> operands{};  // which demand of each operand it reads
-  std::vector<Val> within{};         // pad, concat: where each operand is read
+  std::vector<Val> within{};         // pad, concat, gather: where each operand is read
   Val value = kNoVal;                // filled in by the forward pass
 };
 
@@ -43,6 +43,7 @@ struct KernelBuilder {
   std::vector<bool> atom_reduced;
   std::vector<std::pair<size_t, size_t>> atom_home;  // list and position, for splits
   bool reduced_known = false;
+  int gathers = 0;                  // nested in one another
   Kernel kernel;
   std::vector<std::vector<Demand>> demands;  // one list a graph node
   std::vector<char> inside, is_input, is_output;
@@ -66,9 +67,17 @@ struct KernelBuilder {
   Val both(Val a, Val b);                            // guard and guard; kNoVal is "always"
   Val inside_range(const index::Coord& coord, const Dim& low, const Dim& high);
 
+  // elements.cpp: values of nodes at coordinates
+  uint16_t operand_of(NodeId node, bool output) const;
+  Map map_of(const Operand& operand, const index::Coords& at, Val guard);
+  Val leaf_or_load(NodeId node, const Demand& wanted);
+  Val element(NodeId node, const Demand& wanted);     // of a node in the group whose operands have values
+  Val value_now(NodeId node, uint32_t demand);        // of an index, before the forward pass
+
   // coordinates.cpp: where operands are wanted
   uint32_t demand(NodeId node, index::Coords at, Val guard);
-  void pull(NodeId node, Demand& wanted);             // demands of a node's operands
+  void pull(NodeId node, Demand& wanted);             // demands of a node's operands; once
+  void pull_gather(const Node& node, Demand& wanted);
   std::optional<index::Coords> through_reshape(const index::Coords& at, const Shape& to, const Shape& from);
   index::Coords operand_coords(const index::Coords& at, const Shape& shape, const Shape& operand) const;
   std::optional<index::Coords> reduce_coords(NodeId node, const index::Coords& at);

@@ -276,7 +276,28 @@ std::optional<Coords> KernelBuilder::reduce_coords(NodeId id, const Coords& at) 
   return out;
 }
 
+/// The index is computed here and now: where the data is read depends on it.
+void KernelBuilder::pull_gather(const Node& node, Demand& wanted) {
+  const auto axis = static_cast<size_t>(node.attrs->axis);
+  const Shape &data = graph.node(node.args[0]).type.shape, &by = graph.node(node.args[1]).type.shape;
+  if (++gathers > 16) return refuse("gathers-too-deep", "more than 16 gathers by indices that gathers give");
+  const uint32_t which = demand(node.args[1], operand_coords(wanted.at, node.type.shape, by), wanted.guard);
+  Val index = value_now(node.args[1], which);
+  gathers--;
+  if (failed()) return;
+  if (graph.node(node.args[1]).type.dtype != DType::i64) index = compute(Op::cast, DType::i64, {index});
+  const Val n = size_of(data[axis]), zero = integer(0);
+  index = compute(Op::select, DType::i64,
+                  {compute(Op::lt, DType::boolean, {index, zero}), compute(Op::add, DType::i64, {index, n}), index});
+  const Val within = both(compute(Op::ge, DType::boolean, {index, zero}), compute(Op::lt, DType::boolean, {index, n}));
+  Coords at = operand_coords(wanted.at, node.type.shape, data);
+  at[axis] = {index::zero(atoms.size()), index};
+  wanted.within = {within};
+  wanted.operands = {demand(node.args[0], std::move(at), both(wanted.guard, within)), which};
+}
+
 void KernelBuilder::pull(NodeId id, Demand& wanted) {
+  if (!wanted.operands.empty()) return;
   const Node& node = graph.node(id);
   const Attrs& attrs = *node.attrs;
   auto shape_of = [&](size_t k) -> const Shape& { return graph.node(node.args[k]).type.shape; };
@@ -296,6 +317,7 @@ void KernelBuilder::pull(NodeId id, Demand& wanted) {
   }
   Coords at = wanted.at;
   switch (node.op) {
+    case Op::gather: return pull_gather(node, wanted);
     case Op::broadcast:
       return read(0, operand_coords(at, node.type.shape, shape_of(0)), wanted.guard);
     case Op::reshape:

@@ -144,11 +144,32 @@ inline Bytes external(const std::string& name, int data_type, const std::vector<
   return out;
 }
 
+/// An operator of the model's own; `opset` is that of its nodes.
+inline Bytes function(const std::string& domain, const std::string& name, const std::vector<std::string>& in,
+                      const std::vector<std::string>& out_names, const std::vector<Bytes>& nodes, int64_t opset,
+                      const std::vector<Bytes>& defaults = {}) {
+  Bytes out, set;
+  pbf_writer w(out), s(set);
+  s.add_int64(2, opset);
+  w.add_string(1, name);
+  for (const auto& i : in) w.add_string(4, i);
+  for (const auto& o : out_names) w.add_string(5, o);
+  for (const auto& n : nodes) w.add_message(7, n);
+  w.add_message(9, set);
+  w.add_string(10, domain);
+  for (const auto& a : defaults) w.add_message(11, a);
+  return out;
+}
+/// In a function: the attribute `name` is the call's `of`.
+inline Bytes reference(const std::string& name, int type, const std::string& of) {
+  return attribute(name, type, [&](pbf_writer& w) { w.add_string(21, of); });
+}
+
 struct Model {
   int64_t opset = 17;
   int64_t ir = 8;
   std::string domain;  // of the operator set
-  std::vector<Bytes> nodes, inputs, outputs, initializers;
+  std::vector<Bytes> nodes, inputs, outputs, initializers, functions;
 
   Bytes bytes() const {
     Bytes graph, set, out;
@@ -163,6 +184,7 @@ struct Model {
     o.add_int64(1, ir);
     o.add_message(7, graph);
     o.add_message(8, set);
+    for (const auto& f : functions) o.add_message(25, f);
     return out;
   }
 };

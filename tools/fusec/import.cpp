@@ -7,18 +7,22 @@
 #include "lib/import/onnx.h"
 #include "lib/import/onnx_external.h"
 #include "lib/import/onnx_model.h"
+#include "lib/import/onnx_table.h"
 #include "lib/import/onnx_tensor.h"
+#include "lib/import/onnx_text.h"
 #include "tools/fusec/command.h"
 #include "tools/fusec/execute.h"
 
 namespace fusec::cli {
 
-Result<Model> import_model(const std::string& path, const Tensors& given, const Sizes& sizes) {
+Result<Model> import_model(const std::string& path, const Tensors& given, const Sizes& sizes, std::string* text) {
   ImportOptions options;
   options.sizes = sizes;
+  options.sources = text != nullptr;
   for (const auto& [name, tensor] : given) options.values[name] = std::make_shared<const Tensor>(tensor);
   Result<Imported> imported = import_onnx(path, options);
   if (!imported) return imported.error();
+  if (text) *text = import_text(*imported);
   Model model{std::move(imported->graph), {}};
   for (size_t i = 0; i < imported->defaults.size(); ++i)
     if (imported->defaults[i]) model.defaults[model.graph.inputs()[i].name] = *imported->defaults[i];
@@ -46,19 +50,27 @@ Action add_import(CLI::App& app) {
   struct Options {
     std::string model, output = "-";
     std::vector<std::string> dims;
+    bool operators = false;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("MODEL", options->model, ".onnx file")->required();
+  app.add_option("MODEL", options->model, ".onnx file");
   app.add_option("-o,--output", options->output, ".fus file (default: standard output)");
   add_list(app, "--dim", options->dims, "N=8: value of a named dim of the model");
+  app.add_flag("--operators", options->operators, "list the operators that are taken, with their operator sets and element types");
   return [options] {
+    if (options->operators) {
+      std::cout << onnx::operator_table();
+      return 0;
+    }
+    if (options->model.empty()) return fail(input_error("which .onnx file?"));
     Result<Sizes> sizes = parse_dims(options->dims);
     if (!sizes) return fail(sizes.error());
-    Result<Model> model = import_model(options->model, {}, *sizes);
+    std::string text;
+    Result<Model> model = import_model(options->model, {}, *sizes, &text);
     if (!model) return fail(model.error());
     for (const auto& [name, tensor] : model->defaults)
       std::cerr << "weight %" << printable(one_line(name)) << " (" << size_text(double(tensor.data.size())) << ") is an input of the graph\n";
-    Status written = write_output(options->output, print(model->graph));
+    Status written = write_output(options->output, text);
     return written ? 0 : fail(written.error());
   };
 }

@@ -13,7 +13,8 @@ struct Model {
 };
 
 /// `given`: inputs whose values may be needed to build the graph (a shape, say); those that were are no inputs of it any more.
-Result<Model> import_model(const std::string& path, const Tensors& given = {}, const Sizes& sizes = {});
+/// `text`: the graph as text that reads well, with the file's names in comments.
+Result<Model> import_model(const std::string& path, const Tensors& given = {}, const Sizes& sizes = {}, std::string* text = nullptr);
 /// Names of the model's inputs, in the file's order.
 Result<std::vector<std::string>> model_inputs(const std::string& path);
 /// A TensorProto, with its name.

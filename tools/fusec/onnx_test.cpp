@@ -77,7 +77,7 @@ void run_onnx_test(const std::string& folder, const std::vector<std::string>& de
       std::string reason = error.text();
       reason = reason.substr(0, reason.find('\n'));
       if (const size_t at = reason.find("model.onnx: "); at != reason.npos) reason = reason.substr(at + 12);  // else each is unique
-      ++tally.reasons[reason];
+      tally.reasons[reason].push_back(fs::path(folder).filename().string());
     };
     auto inputs = read_set(set.path(), "input_"), wanted = read_set(set.path(), "output_");
     if (!inputs || !wanted) {
@@ -127,10 +127,14 @@ void run_onnx_test(const std::string& folder, const std::vector<std::string>& de
 
 void print_onnx_tally(const OnnxTally& tally, bool verbose) {
   if (!verbose) return;
-  std::vector<std::pair<int, std::string>> rows;
-  for (const auto& [reason, count] : tally.reasons) rows.emplace_back(-count, reason);
-  std::sort(rows.begin(), rows.end());
-  for (const auto& [count, reason] : rows) std::cout << "unsupported, " << -count << " times: " << reason << "\n";
+  std::vector<std::pair<size_t, std::string>> rows;
+  for (const auto& [reason, tests] : tally.reasons) rows.emplace_back(tests.size(), reason);
+  std::sort(rows.begin(), rows.end(), std::greater());
+  for (const auto& [count, reason] : rows) {
+    std::cout << "unsupported, " << count << (count == 1 ? " time: " : " times: ") << reason << "\n ";
+    for (const std::string& test : tally.reasons.at(reason)) std::cout << " " << test;
+    std::cout << "\n";
+  }
 }
 
 }  // namespace fusec::cli

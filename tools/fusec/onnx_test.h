@@ -9,7 +9,7 @@ namespace fusec::cli {
 
 struct OnnxTally {
   int passed = 0, failed = 0, unsupported = 0;
-  std::map<std::string, int> reasons;  // why a model was not imported, and how often
+  std::map<std::string, std::vector<std::string>> reasons;  // why models were not imported: their tests' names
 };
 
 /// Imports the model and runs each data set on each device. What import cannot take is counted as unsupported, with its reason.
