@@ -444,23 +444,23 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   }
 }
 
-/// Rows that begin between the 16-byte pieces of memory: runs of whole rows travel through shared memory, and lanes take single elements from
-/// there. False: others, and rows so long that few blocks fit (softmax bf16 [16385]: 0.88 of the copy rate by aligned windows, 0.56 here).
-bool tiles(Scene& c) {
-  Schedule& s = c.s;
-  const int64_t columns = c.facts.columns;
-  const bool anywhere = s.edges == Edges::window || (s.edges == Edges::full && int64_t(c.V) * widest_size(c) < 8);
-  if (!anywhere || columns < 1 || columns > 17 * 512 || !tileable(c.view, c.device)) return false;
-  c.V = 1;
-  c.loaded = c.stored = c.heavy = 0;
-  c.formulas = false;
-  s.edges = Edges::full;
-  s.lane[s.vector_axis] = 1;
-  s.access.clear();
-  choose_pieces(c);
-  measure(c);
-  const std::vector<Val> cut = choose_cut(c);
-  const Row row = row_of(c, cut);
+/// The same kernel with a single element a lane step.
+Scene by_element(const Scene& c) {
+  Scene out = c;
+  out.V = 1;
+  out.loaded = out.stored = out.heavy = 0;
+  out.formulas = false;
+  out.s.edges = Edges::full;
+  out.s.lane[c.s.vector_axis] = 1;
+  out.s.access.clear();
+  choose_pieces(out);
+  measure(out);
+  return out;
+}
+
+/// Lanes of a row that is taken by elements, and so its steps; words of the parameters of the columns, and whether they stay in registers. 0: it
+/// does not fit.
+int64_t tile_lanes(Scene& c, const std::vector<Val>& cut, const Row& row, int64_t& late, bool& early) {
   // 9 to 17 elements a lane: few lanes are idle, few steps of shuffles. Rather 33 than a barrier of the block, or one of more warps (softmax
   // bf16 [4097]: 128 lanes 0.93 of the copy rate, 256 lanes 0.90).
   const int64_t most = 33 / row.kept, few = std::min<int64_t>(17, most);
@@ -468,17 +468,31 @@ bool tiles(Scene& c) {
   while (lanes < 32 && row.steps(lanes) > few) lanes *= 2;
   if (row.steps(lanes) > most) lanes = 128;
   while (lanes < 512 && row.steps(lanes) > most) lanes *= 2;
-  // Parameters of the columns stay in registers where a block takes row after row, or they are few (layer_norm bf16 [4097]: 0.88 of the copy
-  // rate, with two loads an element 0.61).
-  bool early = false;
-  int64_t late = 0;
+  // Parameters stay in registers where a block takes row after row, or they are few (layer_norm bf16 [4097]: 0.88 of the copy rate, with two
+  // loads an element 0.61).
   for (;; lanes *= 2) {
-    s.steps = uint16_t(row.steps(lanes));
+    c.s.steps = uint16_t(row.steps(lanes));
     late = parameters(c, cut, row, false, early);
-    early = late > 0 && s.steps * row.kept + late <= (lanes > 32 && widest_size(c) <= 2 ? 100 : 52);
+    early = late > 0 && c.s.steps * row.kept + late <= (lanes > 32 && widest_size(c) <= 2 ? 100 : 52);
     if (lanes <= 32 || lanes >= 512 || early || !late) break;
   }
-  if (row.steps(lanes) > most) return false;
+  return row.steps(lanes) > most ? 0 : lanes;
+}
+
+/// Rows that begin between the 16-byte pieces of memory: runs of whole rows travel through shared memory, and lanes take single elements from
+/// there. False: others, and rows so long that few blocks fit (softmax bf16 [16385]: 0.88 of the copy rate by aligned windows, 0.56 here).
+bool tiles(Scene& whole) {
+  const int64_t columns = whole.facts.columns;
+  const bool anywhere = whole.s.edges == Edges::window || (whole.s.edges == Edges::full && int64_t(whole.V) * widest_size(whole) < 8);
+  if (!anywhere || columns < 1 || columns > 17 * 512 || !tileable(whole.view, whole.device)) return false;
+  Scene c = by_element(whole);
+  Schedule& s = c.s;
+  const std::vector<Val> cut = choose_cut(c);
+  const Row row = row_of(c, cut);
+  bool early = false;
+  int64_t late = 0;
+  const int64_t lanes = tile_lanes(c, cut, row, late, early);
+  if (!lanes) return false;
   s.keep = Keep::registers;
   s.cut = cut;
   s.lanes_per_row = uint16_t(lanes);
@@ -489,9 +503,10 @@ bool tiles(Scene& c) {
   if (late > 0 && !early) s.min_blocks = uint16_t(std::max(1, s.min_blocks * 3 / 4));  // loads of them ahead want registers
   fit_tiles(c.view, c.facts, c.device, s);
   for (size_t i = 0; i < c.view.accesses.size(); ++i) {
-    const Val v = c.view.accesses[i];
-    s.access[i].early = early && c.kernel.values[v].kind == Kind::load && c.view.level(v) == Level::element && !(c.kernel.values[v].varies & c.view.row_axes);
+    const Inst& inst = c.kernel.values[c.view.accesses[i]];
+    s.access[i].early = early && inst.kind == Kind::load && c.view.level(c.view.accesses[i]) == Level::element && !(inst.varies & c.view.row_axes);
   }
+  whole.s = s;
   return true;
 }
 
