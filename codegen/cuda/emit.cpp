@@ -78,6 +78,7 @@ class Emitter {
   std::string tiles();
   std::string slot_offset(Val v) const, column_offset(Val v) const;
   std::string lead(Body& body, Val v);
+  std::string taken(const std::vector<Val>& list) const;
   std::string copies();
   void place();
   std::string runs();
@@ -257,6 +258,17 @@ std::string Emitter::decompose(const std::vector<unsigned>& real, const std::set
   return out;
 }
 
+/// Ring: a word of each piece that comes out of a slot, all in one.
+std::string Emitter::taken(const std::vector<Val>& list) const {
+  std::string out = "0u";
+  for (Val v : list) {
+    if (!in_cut(v)) continue;
+    const size_t words = (bytes(w_.operand(v).type) * w_.V + 3) / 4, step = std::max<size_t>(1, w_.access(v).bytes / 4);
+    for (size_t w = 0; w < words; w += step) out += " | raw.l" + n(v) + ".w[" + n(w) + "]";
+  }
+  return out;
+}
+
 // Loads and folds of each pass, straight from memory.
 void Emitter::passes() {
   for (size_t pass = 0; pass <= folds_; ++pass) {
@@ -288,6 +300,7 @@ void Emitter::passes() {
       load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
     }
     structs_ += "template <> struct RawOf<" + n(pass) + "> {\n" + members + "};\n";
+    if (copies_) functions_ += "  D u32 taken(Int<" + n(pass) + ">, const Raw<" + n(pass) + ">& raw) { return " + taken(list) + "; }\n";
     function("load(Int<" + n(pass) + ">, const Args& a, const At& t, int n, " + (copies_ ? "const char* slot, Ix slice, Ix at, const char* columns_at, Ix part, Ix column" : "u64 policy") +
                  ", const Row& row, Raw<" + n(pass) + ">& raw)", load.take());
     if (pass == folds_) break;
@@ -440,6 +453,7 @@ std::string Emitter::copies() {
     function("issue_columns(const Args& a, Ix from, Ix to, Ix part, char* columns_at, u64* full, u64 policy)",
              "    if (to <= from) {\n      barrier_arrive(full);\n      return;\n    }\n" + column_text + "    barrier_arrive(full, bytes);\n");
   const RingShape shape = ring_shape(k_, s_, 1);
+  functions_ += "  D u32 zero(const Args& a) { return " + w_.args.field(Slot::zero) + "; }\n";
   functions_ += "  D u64 policy_of_last(const Args& a) { return make_last_policy(" + w_.args.field(Slot::policy) + "); }\n";
   functions_ += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";
   return "  enum { RowBytes = " + n(row) + ", LeadBytes = " + n(windowed ? 16 * s_.cut.size() : 0) + ", Granule = " + n(size_t(shape.granule)) +

@@ -92,6 +92,28 @@ TEST(Ring, HoldsEveryRow) {
   EXPECT_GT(rings, kept + again) << "lanes that load themselves";
 }
 
+// A slot is given back by an arrival that depends on what was loaded from it, a word of each piece: ptxas does not wait for the loads by itself,
+// and a copy that overtook one was seen on a card.
+TEST(Ring, SlotsAreGivenBackWhenTheirWordsAreThere) {
+  for (const Case& c : kRows) {
+    const Kernel written = kernel_of(c.text);
+    const Facts f = facts(written, dense_binding(written, {{"N", 1000}, {"C", 1 << 18}}));
+    const Schedule s = cuda::schedule(written, f, cuda::device(90));
+    ASSERT_EQ(s.skeleton, Template::ring) << c.name;
+    const std::string text = cuda::emit(written, s).text;
+    EXPECT_NE(text.find("barrier_arrive(sh.empty + turn.slot + (taken & K::zero(a)));"), std::string::npos);
+    size_t pieces = 0;
+    const Kernel kernel = s.merged ? merge_sweeps(written) : written;
+    for (Val v : s.cut) pieces += bytes(kernel.operands[kernel.values[v].operand].type) * s.lane[s.vector_axis] > 16 ? 2 : 1;
+    const size_t at = text.find("u32 taken(Int<0>");
+    ASSERT_NE(at, std::string::npos) << c.name;
+    const std::string line = text.substr(at, text.find('\n', at) - at);
+    size_t words = 0;
+    for (size_t w = line.find(".w["); w != std::string::npos; w = line.find(".w[", w + 1)) ++words;
+    EXPECT_EQ(words, pieces) << c.name << ": " << line;
+  }
+}
+
 // By hand, too, only what fits is accepted.
 TEST(Ring, RefusesWhatDoesNotFit) {
   const Kernel kernel = kernel_of(kRows[0].text);

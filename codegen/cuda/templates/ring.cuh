@@ -174,19 +174,26 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       if constexpr (K::ColumnsStaged) barrier_wait<false>(&sh.columns, 0);
       if constexpr (K::Copies && (S == 0 || !K::Kept)) barrier_wait<false>(sh.full + turn.slot, turn.parity);
       const char* slot = slot_at(turn.slot);
+      u32 taken = 0;
 #pragma unroll
       for (int j = 0; j < Steps; ++j) {
         const Ix at = vector(j), e = from + at;
         if (e < to) {
           K::element_at(a, e, t);
-          if constexpr (K::Copies) K::load(Int<S>(), a, t, count_of(e, columns), slot, slice, at, slot_at(Slots), part, s * slice + at, row, raw[j]);
-          else K::load(Int<S>(), a, t, count_of(e, columns), policy, row, raw[j]);
+          if constexpr (K::Copies) {
+            K::load(Int<S>(), a, t, count_of(e, columns), slot, slice, at, slot_at(Slots), part, s * slice + at, row, raw[j]);
+            taken |= K::taken(Int<S>(), raw[j]);
+          } else {
+            K::load(Int<S>(), a, t, count_of(e, columns), policy, row, raw[j]);
+          }
         }
       }
       if constexpr (K::Copies) {
         if constexpr (S == Last || !K::Kept) {
           __syncwarp();
-          if (lane == 0) barrier_arrive(sh.empty + turn.slot);
+          // What was loaded must be in registers before the slot is given back: ptxas lets the arrival pass loads that still wait behind others (seen in
+          // first calls, whose parameters miss the TLB: a slot was overwritten before it was read). So the arrival depends on the words.
+          if (lane == 0) barrier_arrive(sh.empty + turn.slot + (taken & K::zero(a)));
         }
         turn.next();
       }
