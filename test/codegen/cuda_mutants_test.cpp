@@ -82,16 +82,19 @@ std::vector<Fault> guards(const std::string& text) {
   return out;
 }
 
-/// `a < b ? a : rest` and lengths of a vector, `… ? (int)K::V : (int)left`.
+/// `a < b ? a : rest`, either of which is then taken always, and lengths of a vector, `… ? (int)K::V : (int)left`.
 std::vector<Fault> clamps(const std::string& text) {
   std::vector<Fault> out;
   static const std::regex least("(\\w[\\w +*()]*) < (\\w+) \\? \\1 : ([\\w +\\-]+)"), length("\\(int\\)K::V : (\\(int\\)(\\w+|\\([\\w -]+\\)))"),
       other("< K::V \\? (\\(int\\)left) : ");
   for (const auto& [begin, end] : regions(text)) {
     const auto from = text.begin() + ptrdiff_t(begin), to = text.begin() + ptrdiff_t(end);
-    for (std::sregex_iterator m(from, to, least), none; m != none; ++m)
-      out.push_back({begin + size_t(m->position(3)), size_t(m->length(3)),
-                     "((" + m->str(1) + ") != (" + m->str(3) + ") ? (__trap(), " + m->str(3) + ") : " + m->str(3) + ")", m->str(1)});
+    for (std::sregex_iterator m(from, to, least), none; m != none; ++m) {
+      const std::string a = m->str(1), rest = m->str(3), differ = "(" + a + ") != (" + rest + ") ? (__trap(), ";
+      const size_t last = begin + size_t(m->position(3)), taken = last - 3 - a.size();
+      out.push_back({last, rest.size(), "(" + differ + rest + ") : " + rest + ")", a});
+      out.push_back({taken, a.size(), "(" + differ + a + ") : " + a + ")", rest});
+    }
     for (const std::regex& pattern : {length, other})
       for (std::sregex_iterator m(from, to, pattern), none; m != none; ++m)
         out.push_back({begin + size_t(m->position(1)), size_t(m->length(1)), "(__trap(), " + m->str(1) + ")", "(int)K::V"});
@@ -122,6 +125,11 @@ const Spare kSpare[] = {
     {"ring_of_lanes", "barrier_init_fence();", "no copies and no peers: the barrier behind it is enough"},
     {"rows", "if (Lanes > 32 && base < rows) __syncthreads();", "two folds a row take turns anyway, four_rows with its one needs it; one more behind the last row is only work"},
     {"four_rows", "if (Lanes > 32 && base < rows) __syncthreads(); / } -> (true)", "one more behind the last row is only work"},
+    {"rows", "copies_wait<0>(); / } ->", "every tile has been waited for; what is left under way are groups without a copy"},
+    {"rows", "if (whole < span && thread < 16 / E) {", "at < span, below it, says the same"},
+    {"rows", "if (thread < 16 / E) {", "at < head and tail + at < bytes, below it, say the same"},
+    {"rows", "if (first < rows) together(); / if (++slot == Slots) slot = 0; -> (true)", "one more behind the last tile is only work"},
+    {"column", "safe = K::Shifted && last < end ? last : end; / #pragma unroll 1 -> last", "where nothing is shifted: fewer positions at a time, the same bits"},
     // Of two guards one is enough: for n <= 0 elements the body loads, folds and stores none. The outer one saves the work.
     {"pointwise", "if (left <= 0) break;", "n <= 0"},
     {"rows", "if (K::Exact || left > 0) {", "n <= 0"},
