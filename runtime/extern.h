@@ -52,7 +52,7 @@ struct ExternOp {
   std::string_view op;          // of ONNX's own domain
   std::string_view attributes;  // that the function knows, separated by spaces
   size_t min_inputs;
-  size_t integers;              // the operand that is sizes or lengths, not f32
+  size_t integers;  // the operand that is sizes or lengths, not f32
   ExternFunction run;
 };
 /// The row of an operator; null when there is none.
@@ -67,25 +67,26 @@ Result<const ExternOp*> checked_extern(const ExternCall& call);
 Status run_extern(const ExternCall& call);
 
 // One function an operator.
-Status extern_matmul(const ExternCall& call);   // extern_product.cpp
+Status extern_matmul(const ExternCall& call);  // extern_product.cpp
 Status extern_gemm(const ExternCall& call);
-Status extern_conv(const ExternCall& call);     // extern_conv.cpp
+Status extern_conv(const ExternCall& call);  // extern_conv.cpp
 Status extern_conv_transpose(const ExternCall& call);
-Status extern_max_pool(const ExternCall& call); // extern_pool.cpp
+Status extern_max_pool(const ExternCall& call);  // extern_pool.cpp
 Status extern_average_pool(const ExternCall& call);
-Status extern_resize(const ExternCall& call);   // extern_resize.cpp
-Status extern_gather(const ExternCall& call);   // extern_gather.cpp
-Status extern_lstm(const ExternCall& call);     // extern_recurrent.cpp
+Status extern_resize(const ExternCall& call);  // extern_resize.cpp
+Status extern_gather(const ExternCall& call);  // extern_gather.cpp
+Status extern_lstm(const ExternCall& call);    // extern_recurrent.cpp
 Status extern_gru(const ExternCall& call);
 
 /// A window operator's geometry, one entry a spatial axis.
 struct Window {
   std::vector<int64_t> in, out, kernel, stride, dilation, low;  // low: padding in front
-  int64_t positions() const;  // of the output
-  int64_t taps() const;       // of the kernel
+  int64_t positions() const;                                    // of the output
+  int64_t taps() const;                                         // of the kernel
 };
 /// `kernel`: of the weights or of kernel_shape. Of ConvTranspose, `in` is the larger side: what its result has.
-Result<Window> window_of(const ExternCall& call, const std::vector<int64_t>& in, const std::vector<int64_t>& out, const std::vector<int64_t>& kernel);
+Result<Window> window_of(const ExternCall& call, const std::vector<int64_t>& in, const std::vector<int64_t>& out,
+                         const std::vector<int64_t>& kernel);
 
 /// An operand or result that has not that many elements is an input error; one that is left out is not.
 Status expects(const std::vector<std::optional<ExternValue>>& values, size_t index, int64_t elements);

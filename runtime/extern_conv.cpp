@@ -105,24 +105,30 @@ std::vector<int64_t> spatial(const ExternValue& v) { return {v.extents.begin() +
 void fill_bias(const ExternCall& call, const ExternValue& y, int64_t positions) {
   const float* bias = call.has(2) ? call.in(2).f32() : nullptr;
   const int64_t channels = y.extents[1];
-  for (int64_t row = 0; row < y.extents[0] * channels; ++row) std::fill_n(y.f32() + row * positions, positions, bias ? bias[row % channels] : 0.0f);
+  for (int64_t row = 0; row < y.extents[0] * channels; ++row)
+    std::fill_n(y.f32() + row * positions, positions, bias ? bias[row % channels] : 0.0f);
 }
 
 /// How many groups: no more than there are channels, of which there are any.
 Result<int64_t> groups_of(const ExternCall& call) {
   const ExternValue &x = call.in(0), &w = call.in(1), &y = call.out();
-  if (x.rank() < 3 || w.rank() != x.rank() || y.rank() != x.rank()) return input_error("x, the weights and the result differ in rank, or have no spatial axis");
+  if (x.rank() < 3 || w.rank() != x.rank() || y.rank() != x.rank())
+    return input_error("x, the weights and the result differ in rank, or have no spatial axis");
   const int64_t group = call.i("group", 1);
-  if (group < 1 || group > x.extents[1]) return input_error(std::to_string(group) + " groups of " + std::to_string(x.extents[1]) + " channels");
+  if (group < 1 || group > x.extents[1])
+    return input_error(std::to_string(group) + " groups of " + std::to_string(x.extents[1]) + " channels");
   return group;
 }
 
 /// `results`: channels that the weights give.
 Status check_operands(const ExternCall& call, int64_t group, int64_t per_group, int64_t results) {
   const ExternValue &x = call.in(0), &y = call.out();
-  if (y.extents[0] != x.extents[0] || y.extents[1] != results) return input_error("the result does not have " + std::to_string(results) + " channels");
+  if (y.extents[0] != x.extents[0] || y.extents[1] != results)
+    return input_error("the result does not have " + std::to_string(results) + " channels");
   if (Status s = expects(call.inputs, 2, results); !s) return s;
-  if (x.extents[1] != per_group * group) return input_error(std::to_string(x.extents[1]) + " channels do not fit the weights in " + std::to_string(group) + " groups");
+  if (x.extents[1] != per_group * group)
+    return input_error(std::to_string(x.extents[1]) + " channels do not fit the weights in " + std::to_string(group) +
+                       " groups");
   return Done{};
 }
 
@@ -143,7 +149,8 @@ Status extern_conv(const ExternCall& call) {
   Result<Window> made = window_of(call, spatial(x), spatial(y), spatial(w));
   if (!made) return made.error();
   const Window& window = *made;
-  const int64_t channels = w.extents[1], filters = w.extents[0] / group, taps = window.taps(), positions = window.positions();
+  const int64_t channels = w.extents[1], filters = w.extents[0] / group, taps = window.taps(),
+                positions = window.positions();
   const int64_t x_size = x.elements(2, x.rank());
   fill_bias(call, y, positions);
   if (channels == 1) {  // depthwise
@@ -151,7 +158,8 @@ Status extern_conv(const ExternCall& call) {
       for (int64_t row = begin; row < end; ++row) {
         const int64_t batch = row / w.extents[0], filter = row % w.extents[0];
         for (int64_t k = 0; k < taps; ++k)
-          add_tap(window, k, x.f32() + (batch * group + filter / filters) * x_size, w.f32()[filter * taps + k], y.f32() + row * positions);
+          add_tap(window, k, x.f32() + (batch * group + filter / filters) * x_size, w.f32()[filter * taps + k],
+                  y.f32() + row * positions);
       }
     });
     return Done{};
@@ -159,15 +167,23 @@ Status extern_conv(const ExternCall& call) {
   const bool direct = is_pointwise(window);
   if (Status s = check_columns(channels * taps, positions); !direct && !s) return s;
   std::vector<float> columns(direct ? 0 : static_cast<size_t>(channels * taps * positions));
-  const Product p{.m = filters, .n = positions, .k = channels * taps, .beta = 1, .lda = channels * taps, .ldb = positions, .ldc = positions};
+  const Product p{.m = filters,
+                  .n = positions,
+                  .k = channels * taps,
+                  .beta = 1,
+                  .lda = channels * taps,
+                  .ldb = positions,
+                  .ldc = positions};
   for (int64_t part = 0; part < x.extents[0] * group; ++part) {  // batch by batch, group by group
     const float* from = x.f32() + part * channels * x_size;
     if (!direct)
       extern_parallel(channels * taps, positions, [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) gather(window, row % taps, from + row / taps * x_size, columns.data() + row * positions);
+        for (int64_t row = begin; row < end; ++row)
+          gather(window, row % taps, from + row / taps * x_size, columns.data() + row * positions);
       });
     const float* weights = w.f32() + part % group * filters * channels * taps;
-    if (Status s = product(p, weights, direct ? from : columns.data(), y.f32() + part * filters * positions); !s) return s;
+    if (Status s = product(p, weights, direct ? from : columns.data(), y.f32() + part * filters * positions); !s)
+      return s;
   }
   return Done{};
 }
@@ -181,25 +197,36 @@ Status extern_conv_transpose(const ExternCall& call) {
   Result<Window> made = window_of(call, spatial(y), spatial(x), spatial(w));  // the convolution whose adjoint this is
   if (!made) return made.error();
   Window& window = *made;
-  if (call.attribute("output_shape") || call.s("auto_pad", "NOTSET").starts_with("SAME")) {  // the padding follows from the result
+  if (call.attribute("output_shape") ||
+      call.s("auto_pad", "NOTSET").starts_with("SAME")) {  // the padding follows from the result
     const std::vector<int64_t> extra = call.ints("output_padding", std::vector<int64_t>(window.in.size(), 0));
     for (size_t a = 0; a < window.in.size() && a < extra.size(); ++a) {
-      const int64_t all = std::max<int64_t>(0, (window.out[a] - 1) * window.stride[a] + extra[a] + (window.kernel[a] - 1) * window.dilation[a] + 1 - window.in[a]);
+      if (extra[a] < 0 || extra[a] > window.stride[a]) return input_error("output_padding out of range");
+      const int64_t all = std::max<int64_t>(0, (window.out[a] - 1) * window.stride[a] + extra[a] +
+                                                   (window.kernel[a] - 1) * window.dilation[a] + 1 - window.in[a]);
       window.low[a] = call.s("auto_pad", "NOTSET") == "SAME_UPPER" ? all / 2 : all - all / 2;
     }
   }
-  const int64_t channels = w.extents[0] / group, filters = w.extents[1], taps = window.taps(), positions = window.positions();
+  const int64_t channels = w.extents[0] / group, filters = w.extents[1], taps = window.taps(),
+                positions = window.positions();
   const int64_t y_size = y.elements(2, y.rank());
   fill_bias(call, y, y_size);
   if (Status s = check_columns(filters * taps, positions); !s) return s;
   std::vector<float> columns(static_cast<size_t>(filters * taps * positions));
-  const Product p{.transpose_a = true, .m = filters * taps, .n = positions, .k = channels, .lda = filters * taps, .ldb = positions, .ldc = positions};
+  const Product p{.transpose_a = true,
+                  .m = filters * taps,
+                  .n = positions,
+                  .k = channels,
+                  .lda = filters * taps,
+                  .ldb = positions,
+                  .ldc = positions};
   for (int64_t part = 0; part < x.extents[0] * group; ++part) {
     const float* weights = w.f32() + part % group * channels * filters * taps;
     if (Status s = product(p, weights, x.f32() + part * channels * positions, columns.data()); !s) return s;
     float* to = y.f32() + part * filters * y_size;
     extern_parallel(filters, taps * positions, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin * taps; row < end * taps; ++row) scatter(window, row % taps, columns.data() + row * positions, to + row / taps * y_size);
+      for (int64_t row = begin * taps; row < end * taps; ++row)
+        scatter(window, row % taps, columns.data() + row * positions, to + row / taps * y_size);
     });
   }
   return Done{};

@@ -24,22 +24,28 @@ bool is_read(const WholeModel& model, size_t tensor) {
 Status check(const WholeModel& model) {
   std::map<std::string, size_t> missing;
   for (const ModelBoundary& b : model.boundaries)
-    if (b.why != Boundary::unshaped && !find_extern(b.op, b.domain)) {  // behind an unknown shape everything is left out
+    if (b.why != Boundary::unshaped &&
+        !find_extern(b.op, b.domain)) {  // behind an unknown shape everything is left out
       std::string what = b.op + (b.domain.empty() ? "" : " of " + quoted(b.domain));
       if (!b.reason.empty()) what += " (" + b.reason + ")";
       ++missing[what];
     }
   if (!missing.empty()) {
     Error error = input_error("operators that are neither fused nor run here:");
-    for (const auto& [what, n] : missing) error = error.note(what + ": " + std::to_string(n) + (n == 1 ? " node" : " nodes"));
+    for (const auto& [what, n] : missing)
+      error = error.note(what + ": " + std::to_string(n) + (n == 1 ? " node" : " nodes"));
     return error;
   }
   for (size_t k = 0; k < model.tensors.size(); ++k) {
     const ModelTensor& t = model.tensors[k];
     if (!t.type && !is_read(model, k)) continue;
-    if (!t.type) return input_error("the shape of " + quoted(t.name) + " is not known: give --dim, or the inputs that it depends on");
+    if (!t.type)
+      return input_error("the shape of " + quoted(t.name) +
+                         " is not known: give --dim, or the inputs that it depends on");
     for (const Dim& d : t.type->shape)
-      if (!d.is_constant()) return input_error("dim " + d.symbols()[0] + " of " + quoted(t.name) + " has no size: give --dim " + d.symbols()[0] + "=8");
+      if (!d.is_constant())
+        return input_error("dim " + d.symbols()[0] + " of " + quoted(t.name) + " has no size: give --dim " +
+                           d.symbols()[0] + "=8");
   }
   return Done{};
 }
@@ -91,11 +97,13 @@ Status ModelProgram::place(size_t tensor) {
     place.value.data = const_cast<std::byte*>(t.data->data.data());  // read only
     return Done{};
   }
-  Result<std::unique_ptr<Memory>> memory = backend_ ? backend_->allocate(bytes_of(place.value)) : allocate_host(bytes_of(place.value));
+  Result<std::unique_ptr<Memory>> memory =
+      backend_ ? backend_->allocate(bytes_of(place.value)) : allocate_host(bytes_of(place.value));
   if (!memory) return memory.error();
   place.memory = std::move(*memory);
   place.value.data = place.memory->data;
-  if (t.kind == ModelTensor::weight) return backend_->upload(place.value.data, t.data->data.data(), t.data->data.size());
+  if (t.kind == ModelTensor::weight)
+    return backend_->upload(place.value.data, t.data->data.data(), t.data->data.size());
   return Done{};
 }
 
@@ -116,26 +124,30 @@ Status ModelProgram::run_step(size_t s) {
   if (!step.is_region()) {
     const ModelBoundary& b = model_->boundaries[*step.boundary];
     if (Status done = run_boundary(step); !done)
-      return done.error().note("in node " + std::to_string(b.node) + (b.name.empty() ? "" : " " + quoted(b.name)) + " (" + b.op + ")");
+      return done.error().note("in node " + std::to_string(b.node) + (b.name.empty() ? "" : " " + quoted(b.name)) +
+                               " (" + b.op + ")");
     return Done{};
   }
   std::vector<Buffer> inputs, outputs;
   for (const auto& t : step.inputs) inputs.push_back({places_[*t].value.data, places_[*t].value.extents, {}});
   for (const auto& t : step.outputs) outputs.push_back({places_[*t].value.data, places_[*t].value.extents, {}});
-  if (Status done = programs_[*step.region]->run(inputs, outputs); !done) return done.error().note("in region @" + model_->regions[*step.region].graph.name());
+  if (Status done = programs_[*step.region]->run(inputs, outputs); !done)
+    return done.error().note("in region @" + model_->regions[*step.region].graph.name());
   return Done{};
 }
 
 ExternCall ModelProgram::call_of(const ModelStep& step) const {
   ExternCall call{*model_->boundaries[*step.boundary].message, model_->operator_set, {}, {}};
   for (const auto& t : step.inputs) call.inputs.push_back(t ? std::optional(places_[*t].value) : std::nullopt);
-  for (const auto& t : step.outputs) call.outputs.push_back(t && is_read(*model_, *t) ? std::optional(places_[*t].value) : std::nullopt);
+  for (const auto& t : step.outputs)
+    call.outputs.push_back(t && is_read(*model_, *t) ? std::optional(places_[*t].value) : std::nullopt);
   return call;
 }
 
 Status ModelProgram::run_boundary(const ModelStep& step) {
   const ExternCall call = call_of(step);
-  if (std::none_of(call.outputs.begin(), call.outputs.end(), [](const auto& y) { return y.has_value(); })) return Done{};  // nobody reads it
+  if (std::none_of(call.outputs.begin(), call.outputs.end(), [](const auto& y) { return y.has_value(); }))
+    return Done{};  // nobody reads it
   if (Result<const ExternOp*> row = checked_extern(call); !row) return row.error();
   if (device_ops_ && device_ops_->takes(call)) return device_ops_->run(call);
   return on_gpu() ? run_on_host(call) : run_extern(call);
@@ -158,19 +170,26 @@ Status ModelProgram::run_on_host(const ExternCall& call) {
   if (Status s = run_extern(host); !s) return s;
   for (size_t k = 0; k < call.outputs.size(); ++k)
     if (call.outputs[k] && bytes_of(*call.outputs[k]))
-      if (Status s = backend_->upload(call.outputs[k]->data, host.outputs[k]->data, bytes_of(*call.outputs[k])); !s) return s;
+      if (Status s = backend_->upload(call.outputs[k]->data, host.outputs[k]->data, bytes_of(*call.outputs[k])); !s)
+        return s;
   return Done{};
 }
 
 Result<std::vector<Tensor>> ModelProgram::run(std::span<const Tensor> inputs) {
-  if (inputs.size() != model_->inputs.size()) return input_error(std::to_string(inputs.size()) + " inputs, the model has " + std::to_string(model_->inputs.size()));
+  if (inputs.size() != model_->inputs.size())
+    return input_error(std::to_string(inputs.size()) + " inputs, the model has " +
+                       std::to_string(model_->inputs.size()));
   host_calls_ = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ExternValue& value = places_[model_->inputs[i]].value;
     if (inputs[i].dtype != value.dtype || inputs[i].extents != value.extents)
-      return input_error("input %" + model_->tensors[model_->inputs[i]].name + " is not " + text(*model_->tensors[model_->inputs[i]].type));
+      return input_error("input %" + model_->tensors[model_->inputs[i]].name + " is not " +
+                         text(*model_->tensors[model_->inputs[i]].type));
     const std::vector<std::byte>& data = inputs[i].data;
-    if (Status s = on_gpu() && !data.empty() ? backend_->upload(value.data, data.data(), data.size()) : copy_host(value.data, data.data(), data.size()); !s) return s.error();
+    if (Status s = on_gpu() && !data.empty() ? backend_->upload(value.data, data.data(), data.size())
+                                             : copy_host(value.data, data.data(), data.size());
+        !s)
+      return s.error();
   }
   for (size_t s = 0; s < model_->steps.size(); ++s) {
     const ModelStep& step = model_->steps[s];
@@ -184,7 +203,9 @@ Result<std::vector<Tensor>> ModelProgram::run(std::span<const Tensor> inputs) {
     if (out.data.empty()) continue;
     if (backend_)
       if (Status s = backend_->wait(nullptr); !s) return s.error();
-    if (Status s = on_gpu() ? backend_->download(out.data.data(), value.data, out.data.size()) : copy_host(out.data.data(), value.data, out.data.size()); !s)
+    if (Status s = on_gpu() ? backend_->download(out.data.data(), value.data, out.data.size())
+                            : copy_host(out.data.data(), value.data, out.data.size());
+        !s)
       return s.error();
   }
   return outputs;

@@ -46,7 +46,8 @@ template <class Fold>
 Status pool(const ExternCall& call, const Fold& fold) {
   const ExternValue &x = call.in(0), &y = call.out();
   if (call.outputs.size() > 1 && call.outputs[1]) return input_error("indices of maxima are not computed");
-  if (x.rank() < 3 || y.rank() != x.rank() || y.elements(0, 2) != x.elements(0, 2)) return input_error("x and the result do not have the same channels");
+  if (x.rank() < 3 || y.rank() != x.rank() || y.elements(0, 2) != x.elements(0, 2))
+    return input_error("x and the result do not have the same channels");
   const std::vector<int64_t> in(x.extents.begin() + 2, x.extents.end()), out(y.extents.begin() + 2, y.extents.end());
   Result<Window> made = window_of(call, in, out, call.ints("kernel_shape", {}));
   if (!made) return made.error();
@@ -55,7 +56,9 @@ Status pool(const ExternCall& call, const Fold& fold) {
   const std::vector<int64_t> pads = call.ints("pads", std::vector<int64_t>(2 * n, 0));
   for (size_t a = 0; a < n; ++a)
     high[a] = call.s("auto_pad", "NOTSET").starts_with("SAME")
-                  ? std::max<int64_t>(0, (out[a] - 1) * made->stride[a] + (made->kernel[a] - 1) * made->dilation[a] + 1 - in[a]) - made->low[a]
+                  ? std::max<int64_t>(
+                        0, (out[a] - 1) * made->stride[a] + (made->kernel[a] - 1) * made->dilation[a] + 1 - in[a]) -
+                        made->low[a]
                   : pads[a + n];
   const int64_t from = x.elements(2, x.rank()), to = made->positions();
   extern_parallel(x.extents[0] * x.extents[1], to * made->taps(), [&](int64_t begin, int64_t end) {
@@ -78,7 +81,9 @@ struct Average {
     float sum = 0;
     void add(float x) { sum += x; }
   };
-  float end(const State& state, int64_t inside, int64_t padded) const { return state.sum / static_cast<float>(with_padding ? padded : inside); }
+  float end(const State& state, int64_t inside, int64_t padded) const {
+    return state.sum / static_cast<float>(with_padding ? padded : inside);
+  }
 };
 
 }  // namespace

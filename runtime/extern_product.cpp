@@ -15,7 +15,8 @@ Status extern_matmul(const ExternCall& call) {
   if (b.rank() == 1) b.extents.push_back(1);
   const int64_t m = a.extents[a.rank() - 2], k = a.extents.back(), n = b.extents.back();
   const int64_t batch_a = a.elements(0, a.rank() - 2), batch_b = b.elements(0, b.rank() - 2);
-  if (b.extents[b.rank() - 2] != k) return input_error("rows of " + std::to_string(k) + " and columns of " + std::to_string(b.extents[b.rank() - 2]));
+  if (b.extents[b.rank() - 2] != k)
+    return input_error("rows of " + std::to_string(k) + " and columns of " + std::to_string(b.extents[b.rank() - 2]));
   if (a.elements() == 0 || b.elements() == 0) {
     std::fill_n(call.out().f32(), call.out().elements(), 0.0f);
     return Done{};
@@ -62,15 +63,19 @@ Status extern_gemm(const ExternCall& call) {
   if (a.rank() != 2 || b.rank() != 2 || y.rank() != 2) return input_error("Gemm's operands have two axes");
   Product p{.transpose_a = call.i("transA", 0) != 0, .transpose_b = call.i("transB", 0) != 0};
   p.m = y.extents[0], p.n = y.extents[1], p.k = a.extents[p.transpose_a ? 0 : 1];
-  if (a.extents[p.transpose_a ? 1 : 0] != p.m || b.extents[p.transpose_b ? 0 : 1] != p.n || b.extents[p.transpose_b ? 1 : 0] != p.k) return input_error("rows and columns of different lengths");
+  if (a.extents[p.transpose_a ? 1 : 0] != p.m || b.extents[p.transpose_b ? 0 : 1] != p.n ||
+      b.extents[p.transpose_b ? 1 : 0] != p.k)
+    return input_error("rows and columns of different lengths");
   p.alpha = call.f("alpha", 1), p.lda = a.extents[1], p.ldb = b.extents[1], p.ldc = p.n;
   if (call.has(2)) {  // [m, n], [n], [m, 1], [1, n] or a scalar, in place of the result
     const ExternValue& c = call.in(2);
     const int64_t columns = c.rank() ? c.extents.back() : 1, rows = c.rank() > 1 ? c.extents[0] : 1;
-    if (c.rank() > 2 || (columns != 1 && columns != p.n) || (rows != 1 && rows != p.m)) return input_error("C does not broadcast to the result");
+    if (c.rank() > 2 || (columns != 1 && columns != p.n) || (rows != 1 && rows != p.m))
+      return input_error("C does not broadcast to the result");
     p.beta = call.f("beta", 1);
     for (int64_t i = 0; i < p.m; ++i)
-      for (int64_t j = 0; j < p.n; ++j) y.f32()[i * p.n + j] = c.f32()[(rows == 1 ? 0 : i) * columns + (columns == 1 ? 0 : j)];
+      for (int64_t j = 0; j < p.n; ++j)
+        y.f32()[i * p.n + j] = c.f32()[(rows == 1 ? 0 : i) * columns + (columns == 1 ? 0 : j)];
   }
   return product(p, a.f32(), b.f32(), y.f32());
 }

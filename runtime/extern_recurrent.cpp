@@ -23,14 +23,20 @@ Result<Recurrence> recurrence_of(const ExternCall& call, int64_t gates) {
   const ExternValue &x = call.in(0), &r = call.in(2);
   if (call.i("layout", 0)) return input_error("layout 1 is not taken");
   if (x.rank() != 3 || r.rank() != 3) return input_error("X and R have three axes");
-  Recurrence out{x.extents[0], x.extents[1], x.extents[2], r.extents[2], r.extents[0], gates, call.s("direction", "forward")};
+  Recurrence out{
+      x.extents[0], x.extents[1], x.extents[2], r.extents[2], r.extents[0], gates, call.s("direction", "forward")};
   if (r.extents[1] != gates * out.hidden) return input_error("R does not have " + std::to_string(gates) + " gates");
   if (call.has(4))
     for (int64_t b = 0; b < call.in(4).elements(); ++b)
-      if (call.in(4).dtype != DType::i32 || static_cast<const int32_t*>(call.in(4).data)[b] != out.steps) return input_error("sequences shorter than the input are not taken");
+      if (call.in(4).dtype != DType::i32 || static_cast<const int32_t*>(call.in(4).data)[b] != out.steps)
+        return input_error("sequences shorter than the input are not taken");
   const int64_t state = out.directions * out.batch * out.hidden, weights = out.directions * gates * out.hidden;
-  for (const auto& [operand, elements] : {std::pair<size_t, int64_t>{1, weights * out.input}, {2, weights * out.hidden}, {3, 2 * weights},
-                                          {5, state}, {6, state}, {7, 3 * out.directions * out.hidden}})
+  for (const auto& [operand, elements] : {std::pair<size_t, int64_t>{1, weights * out.input},
+                                          {2, weights * out.hidden},
+                                          {3, 2 * weights},
+                                          {5, state},
+                                          {6, state},
+                                          {7, 3 * out.directions * out.hidden}})
     if (Status s = expects(call.inputs, operand, elements); !s) return s.error();
   for (size_t k = 0; k < call.outputs.size(); ++k)
     if (Status s = expects(call.outputs, k, k == 0 ? out.steps * state : state); !s) return s.error();
@@ -42,9 +48,18 @@ Result<std::vector<float>> input_share(const ExternCall& call, const Recurrence&
   const int64_t rows = n.steps * n.batch, columns = n.gates * n.hidden;
   std::vector<float> out(static_cast<size_t>(rows * columns), 0.0f);
   if (call.has(3))
-    for (int64_t row = 0; row < rows; ++row) std::copy_n(call.in(3).f32() + d * 2 * columns, columns, out.data() + row * columns);
-  const Product p{.transpose_b = true, .m = rows, .n = columns, .k = n.input, .beta = 1, .lda = n.input, .ldb = n.input, .ldc = columns};
-  if (Status s = product(p, call.in(0).f32(), call.in(1).f32() + d * columns * n.input, out.data()); !s) return s.error();
+    for (int64_t row = 0; row < rows; ++row)
+      std::copy_n(call.in(3).f32() + d * 2 * columns, columns, out.data() + row * columns);
+  const Product p{.transpose_b = true,
+                  .m = rows,
+                  .n = columns,
+                  .k = n.input,
+                  .beta = 1,
+                  .lda = n.input,
+                  .ldb = n.input,
+                  .ldc = columns};
+  if (Status s = product(p, call.in(0).f32(), call.in(1).f32() + d * columns * n.input, out.data()); !s)
+    return s.error();
   return out;
 }
 
@@ -56,16 +71,26 @@ std::vector<float> first_state(const ExternCall& call, const Recurrence& n, size
   return out;
 }
 
-float* output(const ExternCall& call, size_t k) { return k < call.outputs.size() && call.outputs[k] ? call.outputs[k]->f32() : nullptr; }
+float* output(const ExternCall& call, size_t k) {
+  return k < call.outputs.size() && call.outputs[k] ? call.outputs[k]->f32() : nullptr;
+}
 
 /// States' share of the gates, in place of what is there: h * R' + biases of R.
-Status state_share(const ExternCall& call, const Recurrence& n, int64_t d, const std::vector<float>& h, std::vector<float>& out) {
+Status state_share(const ExternCall& call, const Recurrence& n, int64_t d, const std::vector<float>& h,
+                   std::vector<float>& out) {
   const int64_t columns = n.gates * n.hidden;
   if (call.has(3))
-    for (int64_t b = 0; b < n.batch; ++b) std::copy_n(call.in(3).f32() + (2 * d + 1) * columns, columns, out.data() + b * columns);
-  else
-    std::fill(out.begin(), out.end(), 0.0f);
-  const Product p{.transpose_b = true, .m = n.batch, .n = columns, .k = n.hidden, .beta = 1, .lda = n.hidden, .ldb = n.hidden, .ldc = columns};
+    for (int64_t b = 0; b < n.batch; ++b)
+      std::copy_n(call.in(3).f32() + (2 * d + 1) * columns, columns, out.data() + b * columns);
+  else std::fill(out.begin(), out.end(), 0.0f);
+  const Product p{.transpose_b = true,
+                  .m = n.batch,
+                  .n = columns,
+                  .k = n.hidden,
+                  .beta = 1,
+                  .lda = n.hidden,
+                  .ldb = n.hidden,
+                  .ldc = columns};
   return product(p, h.data(), call.in(2).f32() + d * columns * n.hidden, out.data());
 }
 
@@ -76,13 +101,15 @@ Status run(const ExternCall& call, const Recurrence& n, const Cell& cell, size_t
   for (int64_t d = 0; d < n.directions; ++d) {
     Result<std::vector<float>> inputs = input_share(call, n, d);
     if (!inputs) return inputs.error();
-    std::vector<float> h = first_state(call, n, 5, d), c = cell_operand ? first_state(call, n, cell_operand, d) : std::vector<float>();
+    std::vector<float> h = first_state(call, n, 5, d),
+                       c = cell_operand ? first_state(call, n, cell_operand, d) : std::vector<float>();
     std::vector<float> gates(static_cast<size_t>(n.batch * columns));
     for (int64_t k = 0; k < n.steps; ++k) {
       const int64_t t = n.reversed(d) ? n.steps - 1 - k : k;
       if (Status s = state_share(call, n, d, h, gates); !s) return s;
       for (int64_t b = 0; b < n.batch; ++b)
-        cell(inputs->data() + (t * n.batch + b) * columns, gates.data() + b * columns, h.data() + b * n.hidden, c.empty() ? nullptr : c.data() + b * n.hidden, d);
+        cell(inputs->data() + (t * n.batch + b) * columns, gates.data() + b * columns, h.data() + b * n.hidden,
+             c.empty() ? nullptr : c.data() + b * n.hidden, d);
       if (float* y = output(call, 0)) std::copy(h.begin(), h.end(), y + (t * n.directions + d) * state);
     }
     if (float* y = output(call, 1)) std::copy(h.begin(), h.end(), y + d * state);
@@ -122,7 +149,8 @@ Status extern_gru(const ExternCall& call) {
     const int64_t hidden = n.hidden, columns = 3 * hidden;
     const float* weights = call.in(2).f32() + (d * 3 + 2) * hidden * hidden;
     std::copy_n(h, hidden, old.data());
-    for (int64_t j = 0; j < hidden; ++j) update[j] = sigmoid(x[j] + r[j]), reset[j] = sigmoid(x[hidden + j] + r[hidden + j]);
+    for (int64_t j = 0; j < hidden; ++j)
+      update[j] = sigmoid(x[j] + r[j]), reset[j] = sigmoid(x[hidden + j] + r[hidden + j]);
     for (int64_t j = 0; j < hidden; ++j) {
       float state = reset[j] * r[2 * hidden + j];
       if (!linear_first) {  // the reset comes before the product: one of its own

@@ -48,9 +48,14 @@ class Builder:
         scale, bias = (self.constant(self.w[f"{name}.{k}"], f"{name}.{k}") for k in ("weight", "bias"))
         return self.node("LayerNormalization", x, scale, bias, axis=-1, epsilon=1e-12)
 
+    def dim(self, x, axis):
+        """[extent of an axis of x]."""
+        extent = self.node("Gather", self.node("Shape", x), self.constant(np.int64(axis)))
+        return self.node("Unsqueeze", extent, self.constant(np.int64([0])))
+
     def shape(self, x, tail):
         """[batch, tokens, …] of x, then other numbers."""
-        dims = [self.node("Unsqueeze", self.node("Gather", self.node("Shape", x), self.constant(np.int64(a))), self.constant(np.int64([0]))) for a in (0, 1)]
+        dims = [self.dim(x, axis) for axis in (0, 1)]
         return self.node("Concat", *dims, *[self.constant(np.int64([n])) for n in tail], axis=0)
 
     def heads(self, x, perm):
@@ -66,18 +71,20 @@ class Builder:
 
     def gelu(self, x):
         erf = self.node("Erf", self.node("Div", x, self.constant(np.float32(2 ** 0.5))))
-        return self.node("Mul", self.node("Mul", x, self.node("Add", erf, self.constant(np.float32(1)))), self.constant(np.float32(0.5)))
+        grown = self.node("Mul", x, self.node("Add", erf, self.constant(np.float32(1))))
+        return self.node("Mul", grown, self.constant(np.float32(0.5)))
 
 
 def export(archive, path):
     b = Builder(dict(weights(archive)))
     embed = lambda name, ids: b.node("Gather", b.constant(b.w[f"embeddings.{name}_embeddings.weight"], name), ids)
-    positions = b.node("Slice", b.constant(np.arange(512, dtype=np.int64)[None]), b.constant(np.int64([0])),
-                       b.node("Unsqueeze", b.node("Gather", b.node("Shape", "input_ids"), b.constant(np.int64(1))), b.constant(np.int64([0]))), b.constant(np.int64([1])))
+    positions = b.node("Slice", b.constant(np.arange(512, dtype=np.int64)[None]), b.constant(np.int64([0])), b.dim("input_ids", 1),
+                       b.constant(np.int64([1])))
     x = b.node("Add", b.node("Add", embed("word", "input_ids"), embed("token_type", "token_type_ids")), embed("position", positions))
     x = b.norm(x, "embeddings.LayerNorm")
     wide = b.node("Unsqueeze", "attention_mask", b.constant(np.int64([1, 2])))
-    mask = b.node("Mul", b.node("Sub", b.constant(np.float32(1)), b.node("Cast", wide, to=TensorProto.FLOAT)), b.constant(np.float32(-1e4)))
+    hidden = b.node("Sub", b.constant(np.float32(1)), b.node("Cast", wide, to=TensorProto.FLOAT))
+    mask = b.node("Mul", hidden, b.constant(np.float32(-1e4)))
     for k in range(LAYERS):
         name = f"encoder.layer.{k}"
         mixed = b.linear(b.attention(x, mask, name), f"{name}.attention.output.dense")
@@ -89,7 +96,8 @@ def export(archive, path):
     mean = b.node("Div", total, b.node("ReduceSum", seen, b.constant(np.int64([1])), keepdims=0))
     b.node("Div", mean, b.node("ReduceL2", mean, axes=[1], keepdims=1), output="sentence_embedding")
     ids = [helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "tokens"]) for n in ("input_ids", "token_type_ids", "attention_mask")]
-    graph = helper.make_graph(b.nodes, "all-MiniLM-L6-v2", ids, [helper.make_tensor_value_info("sentence_embedding", TensorProto.FLOAT, ["batch", WIDTH])], b.initializers)
+    embedding = helper.make_tensor_value_info("sentence_embedding", TensorProto.FLOAT, ["batch", WIDTH])
+    graph = helper.make_graph(b.nodes, "all-MiniLM-L6-v2", ids, [embedding], b.initializers)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
 
 

@@ -43,7 +43,7 @@ class Cutter {
   const Imported& imported_;
   const Graph& graph_;
   Partition partition_;
-  std::vector<bool> needed_;               // of each node: other steps see it
+  std::vector<bool> needed_;  // of each node: other steps see it
   std::unordered_map<NodeId, size_t> tensors_;
   std::unordered_map<const Tensor*, size_t> known_;
   std::unordered_map<std::string, size_t> unshaped_;
@@ -85,7 +85,11 @@ std::optional<size_t> Cutter::tensor(const Boundary::Operand& operand) {
   if (operand.output) return tensor(end(*operand.output));
   if (operand.known) {
     const auto [at, fresh] = known_.emplace(operand.known.get(), 0);
-    if (fresh) at->second = add_tensor({.kind = ModelTensor::weight, .name = operand.name, .type = onnx::type_of_data(*operand.known), .data = operand.known});
+    if (fresh)
+      at->second = add_tensor({.kind = ModelTensor::weight,
+                               .name = operand.name,
+                               .type = onnx::type_of_data(*operand.known),
+                               .data = operand.known});
     return at->second;
   }
   if (operand.name.empty()) return std::nullopt;
@@ -123,7 +127,8 @@ Status Cutter::add_region(uint32_t group_, bool once, const std::vector<NodeId>&
   GraphBuilder b("r" + std::to_string(*step.region));
   std::unordered_map<NodeId, Value> values;
   std::vector<NodeId> order(from.begin(), from.end());  // weights last
-  std::stable_partition(order.begin(), order.end(), [&](NodeId id) { return model_.tensors[tensor(id)].kind != ModelTensor::weight; });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](NodeId id) { return model_.tensors[tensor(id)].kind != ModelTensor::weight; });
   for (NodeId id : order) {
     const size_t t = tensor(id);
     step.inputs.emplace_back(t);
@@ -133,7 +138,8 @@ Status Cutter::add_region(uint32_t group_, bool once, const std::vector<NodeId>&
     const Node& node = graph_.node(id);
     std::vector<Value> args;
     for (NodeId a : node.args) args.push_back(values[a]);
-    values[id] = node.op == Op::constant ? b.constant(*node.attrs->value) : b.add(node.op, std::move(args), *node.attrs);
+    values[id] =
+        node.op == Op::constant ? b.constant(*node.attrs->value) : b.add(node.op, std::move(args), *node.attrs);
     if (values[id].valid() && !graph_.label(id).empty()) b.label(values[id], graph_.label(id));
   }
   std::vector<Value> results;
@@ -157,15 +163,18 @@ void Cutter::add_boundary(const Boundary& boundary) {
   step.boundary = model_.boundaries.size();
   for (const Boundary::Operand& operand : boundary.operands) step.inputs.push_back(tensor(operand));
   for (const Boundary::Outcome& result : boundary.results)
-    step.outputs.push_back(result.input ? std::optional(tensor(graph_.inputs()[*result.input].node)) : tensor(Boundary::Operand{.name = result.name}));
-  model_.boundaries.push_back({boundary.why, boundary.reason, std::string(node.op), onnx::is_default_domain(node.domain) ? "" : std::string(node.domain),
+    step.outputs.push_back(result.input ? std::optional(tensor(graph_.inputs()[*result.input].node))
+                                        : tensor(Boundary::Operand{.name = result.name}));
+  model_.boundaries.push_back({boundary.why, boundary.reason, std::string(node.op),
+                               onnx::is_default_domain(node.domain) ? "" : std::string(node.domain),
                                std::string(node.name), boundary.node, &node});
   model_.steps.push_back(std::move(step));
 }
 
 Status Cutter::run() {
   std::vector<bool> weights;
-  for (size_t i = 0; i < graph_.inputs().size(); ++i) weights.push_back(i >= imported_.file_inputs && imported_.defaults[i]);
+  for (size_t i = 0; i < graph_.inputs().size(); ++i)
+    weights.push_back(i >= imported_.file_inputs && imported_.defaults[i]);
   std::vector<Gap> gaps;
   for (const Boundary& boundary : imported_.boundaries) {
     Gap& gap = gaps.emplace_back();
@@ -201,7 +210,8 @@ Status Cutter::run() {
       if (t) model_.tensors[*t].producer = s;
     for (const auto& t : model_.steps[s].inputs)
       for (std::optional<size_t> at = t; at; at = model_.tensors[*at].view_of)
-        if (std::vector<size_t>& readers = model_.tensors[*at].readers; readers.empty() || readers.back() != s) readers.push_back(s);
+        if (std::vector<size_t>& readers = model_.tensors[*at].readers; readers.empty() || readers.back() != s)
+          readers.push_back(s);
   }
   return Done{};
 }
@@ -238,7 +248,8 @@ Result<WholeModel> read_model_bytes(std::string bytes, const std::string& folder
   if (!imported) return imported.error();
   WholeModel model;
   model.file = file;
-  model.name = imported->graph.name(), model.operator_set = imported->operator_set, model.nodes = file->message.nodes.size();
+  model.name = imported->graph.name(), model.operator_set = imported->operator_set,
+  model.nodes = file->message.nodes.size();
   model.fixed = imported->fixed;
   if (Status s = Cutter(model, *imported).run(); !s) return s.error();
   return model;

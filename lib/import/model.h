@@ -21,8 +21,8 @@ namespace fusec {
 /// A value that steps hand to each other.
 struct ModelTensor {
   enum Kind : uint8_t { input, weight, computed } kind = computed;
-  std::string name;           // the file's where it has one; no two tensors share a name
-  std::optional<Type> type;   // none: its shape is not known
+  std::string name;                    // the file's where it has one; no two tensors share a name
+  std::optional<Type> type;            // none: its shape is not known
   std::shared_ptr<const Tensor> data;  // of weights; of inputs their default, if they have one
   std::optional<size_t> view_of;       // the same memory as that tensor with other dims: nobody computes it
   std::optional<size_t> producer;      // step
@@ -44,7 +44,7 @@ struct ModelBoundary {
 };
 
 struct ModelStep {
-  std::optional<size_t> region, boundary;  // one of the two
+  std::optional<size_t> region, boundary;              // one of the two
   std::vector<std::optional<size_t>> inputs, outputs;  // tensors; none = left out
   bool is_region() const { return region.has_value(); }
 };
@@ -61,21 +61,22 @@ struct WholeModel {
   std::shared_ptr<const ModelFile> file;
   std::string name;
   int64_t operator_set = 0;
-  size_t nodes = 0;                   // of the file
+  size_t nodes = 0;  // of the file
   std::vector<ModelTensor> tensors;
   std::vector<ModelRegion> regions;
   std::vector<ModelBoundary> boundaries;
   std::vector<ModelStep> steps;
-  std::vector<size_t> inputs, outputs;  // tensors, in the file's order
+  std::vector<size_t> inputs, outputs;    // tensors, in the file's order
   std::vector<std::string> output_names;  // the file's; a tensor may be two outputs, or an output and an input
-  std::vector<std::string> fixed;       // inputs whose given values shaped the model
+  std::vector<std::string> fixed;         // inputs whose given values shaped the model
 };
 
 /// Reads a file and cuts it. Operators that the importer does not take are no errors (Boundary says why each is left out);
 /// otherwise as import_onnx.
 Result<WholeModel> read_model_file(const std::string& path, const ImportOptions& options = {});
 /// The same from memory; `folder` is where external data may lie, "" = nowhere.
-Result<WholeModel> read_model_bytes(std::string bytes, const std::string& folder = "", const ImportOptions& options = {});
+Result<WholeModel> read_model_bytes(std::string bytes, const std::string& folder = "",
+                                    const ImportOptions& options = {});
 
 /// Where a graph's nodes go. Pieces are the groups, then the boundaries.
 struct Partition {

@@ -19,7 +19,7 @@
 namespace fusec {
 namespace {
 
-constexpr int32_t kFree = -1;                 // hangs on weights alone
+constexpr int32_t kFree = -1;  // hangs on weights alone
 constexpr uint32_t kNone = Partition::kNone;
 constexpr size_t kMostVisits = 20'000'000;  // of searches for other paths, all together: about a second
 

@@ -66,7 +66,8 @@ Result<std::string> Importer::refusal(const NodeMessage& node, const OpRow& row,
 Result<std::optional<bool>> Importer::decide(const NodeMessage& node, const std::vector<Item*>& inputs) {
   if (inputs.size() != 1 || !inputs[0]) return std::optional<bool>();
   if (const Tensor* known = inputs[0]->known.get())
-    return known->dtype == DType::boolean && known->data.size() == 1 ? std::optional(known->data[0] != std::byte{0}) : std::optional<bool>();
+    return known->dtype == DType::boolean && known->data.size() == 1 ? std::optional(known->data[0] != std::byte{0})
+                                                                     : std::optional<bool>();
   std::set<std::string_view> given;
   for (std::string_view leaf : leaves_of(node.inputs[0]).value_or(std::set<std::string_view>{""})) {
     const auto value = options_.values.find(leaf);
@@ -105,7 +106,8 @@ Result<std::optional<Boundary>> Importer::outside(size_t index, const OpRow* row
 }
 
 /// Types by the operator's rule, else what the file states of the result where that leaves nothing open.
-Result<std::vector<std::optional<Type>>> Importer::result_types(const NodeMessage& node, const std::vector<Item*>& inputs) {
+Result<std::vector<std::optional<Type>>> Importer::result_types(const NodeMessage& node,
+                                                                const std::vector<Item*>& inputs) {
   std::vector<std::optional<Type>> out(node.outputs.size());
   bool all = true;
   for (const Item* item : inputs) all &= !item || shaped(*item);

@@ -18,5 +18,4 @@ bool is_boundary(std::string_view op);
 /// but operands.
 std::vector<std::optional<Type>> boundary_types(Call& c);
 
-
 }  // namespace fusec::onnx

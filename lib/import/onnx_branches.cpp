@@ -29,7 +29,8 @@ void rename_taken(const ModelMessage& model, const ModelMessage& branch, std::de
   const auto add = [&](std::string_view name) {
     scope.erase(name);  // the branch's own, not the one around it
     std::string_view now = name;
-    for (int k = 2; !now.empty() && !taken.insert(now).second; ++k) now = names.emplace_back(std::string(name) + "." + std::to_string(k));
+    for (int k = 2; !now.empty() && !taken.insert(now).second; ++k)
+      now = names.emplace_back(std::string(name) + "." + std::to_string(k));
     if (now != name) scope[name] = now;
   };
   for (const TensorMessage& t : branch.initializers) add(t.name);
@@ -64,10 +65,13 @@ bool put_branch(ModelMessage& model, size_t node, bool then_branch, std::deque<s
     n.scope = scope;
   }
   for (size_t k = 0; k < old.outputs.size(); ++k)
-    if (!old.outputs[k].empty()) branch->nodes.push_back({.op = "Identity", .inputs = {found(*scope, branch->outputs[k].name)}, .outputs = {old.outputs[k]}});
+    if (!old.outputs[k].empty())
+      branch->nodes.push_back(
+          {.op = "Identity", .inputs = {found(*scope, branch->outputs[k].name)}, .outputs = {old.outputs[k]}});
   model.initializers.insert(model.initializers.end(), branch->initializers.begin(), branch->initializers.end());
   model.nodes.erase(model.nodes.begin() + static_cast<std::ptrdiff_t>(node));
-  model.nodes.insert(model.nodes.begin() + static_cast<std::ptrdiff_t>(node), branch->nodes.begin(), branch->nodes.end());
+  model.nodes.insert(model.nodes.begin() + static_cast<std::ptrdiff_t>(node), branch->nodes.begin(),
+                     branch->nodes.end());
   return true;
 }
 

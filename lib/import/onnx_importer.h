@@ -79,7 +79,7 @@ class Importer {
   std::unordered_map<std::string_view, const ValueInfo*> stated_;  // types that the file states of values within
   std::vector<Boundary> boundaries_;
   std::vector<std::pair<size_t, bool>> decided_;
-  std::vector<Value> ends_;                           // outputs of the graph, one a value that is read outside
+  std::vector<Value> ends_;  // outputs of the graph, one a value that is read outside
   std::unordered_map<NodeId, uint32_t> end_of_;
   std::vector<std::shared_ptr<const Tensor>> defaults_;
   size_t folded_ = 0;  // bytes

@@ -37,16 +37,24 @@ struct Split : testing::Test {
     Model m{.opset = 17};
     m.inputs = {value("x", kFloat, {"N", 6})};
     m.outputs = {value("y", kFloat, {})};
-    m.initializers = {floats("w", {6, 6}, numbers(36, 1)), floats("s", {6}, numbers(6, 2)), floats("t", {6}, numbers(6, 3)), longs("to", {-1, 2, 3}), longs("back", {-1, 6})};
-    m.nodes = {node("LayerNormalization", {"x", "s", "t"}, {"n"}), node("Reshape", {"n", "to"}, {"r"}), node("Transpose", {"r"}, {"p"}, {integers("perm", {0, 2, 1})}),
-               node("Reshape", {"p", "back"}, {"q"}), node("MatMul", {"q", "w"}, {"h"}), node("Relu", {"h"}, {"u"}), node("MatMul", {"u", "w"}, {"v"}),
-               node("Add", {"v", "x"}, {"z"}), node("Softmax", {"z"}, {"y"})};
+    m.initializers = {floats("w", {6, 6}, numbers(36, 1)), floats("s", {6}, numbers(6, 2)),
+                      floats("t", {6}, numbers(6, 3)), longs("to", {-1, 2, 3}), longs("back", {-1, 6})};
+    m.nodes = {node("LayerNormalization", {"x", "s", "t"}, {"n"}),
+               node("Reshape", {"n", "to"}, {"r"}),
+               node("Transpose", {"r"}, {"p"}, {integers("perm", {0, 2, 1})}),
+               node("Reshape", {"p", "back"}, {"q"}),
+               node("MatMul", {"q", "w"}, {"h"}),
+               node("Relu", {"h"}, {"u"}),
+               node("MatMul", {"u", "w"}, {"v"}),
+               node("Add", {"v", "x"}, {"z"}),
+               node("Softmax", {"z"}, {"y"})};
     std::ofstream(dir / "m.onnx", std::ios::binary) << m.bytes();
   }
   ~Split() override { fs::remove_all(dir); }
 
   int fusec(const std::string& arguments) {
-    return WEXITSTATUS(std::system(("cd '" + dir.string() + "' && '" FUSEC_BINARY_DIR "/fusec' " + arguments + " >out 2>err </dev/null").c_str()));
+    return WEXITSTATUS(std::system(
+        ("cd '" + dir.string() + "' && '" FUSEC_BINARY_DIR "/fusec' " + arguments + " >out 2>err </dev/null").c_str()));
   }
   std::string read(const std::string& name) {
     std::stringstream text;
@@ -130,7 +138,9 @@ TEST_F(Split, AHostRunsThePieces) {
     double mean = 0, square = 0;
     for (size_t k = 0; k < 6; ++k) mean += x[row * 6 + k] / 6.0;
     for (size_t k = 0; k < 6; ++k) square += (x[row * 6 + k] - mean) * (x[row * 6 + k] - mean) / 6.0;
-    for (size_t k = 0; k < 6; ++k) q[row * 6 + k % 3 * 2 + k / 3] = static_cast<float>((x[row * 6 + k] - mean) / std::sqrt(square + 1e-5) * s[k] + t[k]);
+    for (size_t k = 0; k < 6; ++k)
+      q[row * 6 + k % 3 * 2 + k / 3] =
+          static_cast<float>((x[row * 6 + k] - mean) / std::sqrt(square + 1e-5) * s[k] + t[k]);
   }
   std::vector<float> h = product(q, w);
   for (float& e : h) e = std::max(e, 0.0f);
@@ -138,7 +148,8 @@ TEST_F(Split, AHostRunsThePieces) {
   for (size_t row = 0; row < 4; ++row) {
     double sum = 0;
     for (size_t k = 0; k < 6; ++k) sum += std::exp(z[row * 6 + k] + x[row * 6 + k]);
-    for (size_t k = 0; k < 6; ++k) EXPECT_NEAR(y[row * 6 + k], std::exp(z[row * 6 + k] + x[row * 6 + k]) / sum, 1e-5) << row << " " << k;
+    for (size_t k = 0; k < 6; ++k)
+      EXPECT_NEAR(y[row * 6 + k], std::exp(z[row * 6 + k] + x[row * 6 + k]) / sum, 1e-5) << row << " " << k;
   }
 }
 
@@ -155,7 +166,8 @@ TEST_F(Split, AFailureLeavesNothing) {
   EXPECT_EQ(fusec("split m.onnx -o pieces --dim M=4"), 2);
   EXPECT_NE(read("err").find("the model has no dim M, only N"), std::string::npos) << read("err");
   EXPECT_EQ(read("full/mine"), "here");
-  for (const auto& entry : fs::directory_iterator(dir)) EXPECT_FALSE(entry.path().filename().string().starts_with("pieces")) << entry.path();
+  for (const auto& entry : fs::directory_iterator(dir))
+    EXPECT_FALSE(entry.path().filename().string().starts_with("pieces")) << entry.path();
 }
 
 #if FUSEC_HAS_CUDA

@@ -42,20 +42,25 @@ std::vector<float> numbers(size_t n, uint32_t seed = 1) {
   return out;
 }
 
-Result<std::vector<Tensor>> run(const std::string& bytes, std::span<const Tensor> inputs, const std::string& device = "reference", const ImportOptions& options = {}) {
+Result<std::vector<Tensor>> run(const std::string& bytes, std::span<const Tensor> inputs,
+                                const std::string& device = "reference", const ImportOptions& options = {}) {
   Result<WholeModel> model = read_model_bytes(bytes, "", options);
   if (!model) return model.error();
-  Result<ModelProgram> program = ModelProgram::make(std::make_shared<const WholeModel>(std::move(*model)), {.device = device, .cache = false});
+  Result<ModelProgram> program =
+      ModelProgram::make(std::make_shared<const WholeModel>(std::move(*model)), {.device = device, .cache = false});
   if (!program) return program.error();
   return program->run(inputs);
 }
 
-void expect_near(const std::vector<float>& got, const std::vector<float>& want, double tolerance, const std::string& what) {
+void expect_near(const std::vector<float>& got, const std::vector<float>& want, double tolerance,
+                 const std::string& what) {
   ASSERT_EQ(got.size(), want.size()) << what;
   double most = 1e-6;
   for (float w : want)
     if (std::isfinite(w)) most = std::max(most, std::abs(static_cast<double>(w)));
-  for (size_t i = 0; i < got.size(); ++i) ASSERT_TRUE(got[i] == want[i] || std::abs(got[i] - want[i]) <= tolerance * most) << what << " element " << i << ": " << got[i] << ", not " << want[i];
+  for (size_t i = 0; i < got.size(); ++i)
+    ASSERT_TRUE(got[i] == want[i] || std::abs(got[i] - want[i]) <= tolerance * most)
+        << what << " element " << i << ": " << got[i] << ", not " << want[i];
 }
 
 /// One node over inputs x, w, b.
@@ -73,11 +78,14 @@ TEST(Extern, ConvolutionIsItsDefinition) {
   struct Case {
     int64_t groups, channels, filters, kernel_h, kernel_w, stride, dilation, pad;
   };
-  for (const Case& c : {Case{1, 3, 4, 3, 3, 1, 1, 1}, Case{1, 3, 4, 3, 2, 2, 1, 0}, Case{2, 4, 6, 3, 3, 1, 2, 2}, Case{4, 4, 4, 3, 3, 2, 1, 1},
-                        Case{4, 4, 8, 5, 1, 1, 1, 2}, Case{1, 5, 7, 1, 1, 1, 1, 0}, Case{1, 2, 3, 1, 1, 3, 1, 0}, Case{1, 1, 2, 7, 7, 1, 1, 3}}) {
+  for (const Case& c : {Case{1, 3, 4, 3, 3, 1, 1, 1}, Case{1, 3, 4, 3, 2, 2, 1, 0}, Case{2, 4, 6, 3, 3, 1, 2, 2},
+                        Case{4, 4, 4, 3, 3, 2, 1, 1}, Case{4, 4, 8, 5, 1, 1, 1, 2}, Case{1, 5, 7, 1, 1, 1, 1, 0},
+                        Case{1, 2, 3, 1, 1, 3, 1, 0}, Case{1, 1, 2, 7, 7, 1, 1, 3}}) {
     const int64_t h = 9, w = 8, batch = 2, per_group = c.channels / c.groups;
-    const int64_t out_h = (h + 2 * c.pad - (c.kernel_h - 1) * c.dilation - 1) / c.stride + 1, out_w = (w + 2 * c.pad - (c.kernel_w - 1) * c.dilation - 1) / c.stride + 1;
-    const std::vector<float> x = numbers(batch * c.channels * h * w), f = numbers(c.filters * per_group * c.kernel_h * c.kernel_w, 2), b = numbers(c.filters, 3);
+    const int64_t out_h = (h + 2 * c.pad - (c.kernel_h - 1) * c.dilation - 1) / c.stride + 1,
+                  out_w = (w + 2 * c.pad - (c.kernel_w - 1) * c.dilation - 1) / c.stride + 1;
+    const std::vector<float> x = numbers(batch * c.channels * h * w),
+                             f = numbers(c.filters * per_group * c.kernel_h * c.kernel_w, 2), b = numbers(c.filters, 3);
     std::vector<float> want;
     for (int64_t n = 0; n < batch; ++n)
       for (int64_t m = 0; m < c.filters; ++m)
@@ -90,17 +98,24 @@ TEST(Extern, ConvolutionIsItsDefinition) {
                   const int64_t y = i * c.stride - c.pad + u * c.dilation, z = j * c.stride - c.pad + v * c.dilation;
                   if (y < 0 || y >= h || z < 0 || z >= w) continue;
                   const int64_t channel = m / (c.filters / c.groups) * per_group + k;
-                  sum += double(x[((n * c.channels + channel) * h + y) * w + z]) * f[((m * per_group + k) * c.kernel_h + u) * c.kernel_w + v];
+                  sum += double(x[((n * c.channels + channel) * h + y) * w + z]) *
+                         f[((m * per_group + k) * c.kernel_h + u) * c.kernel_w + v];
                 }
             want.push_back(static_cast<float>(sum));
           }
-    const Model m = one_node(node("Conv", {"x", "w", "b"}, {"y"}, {integer("group", c.groups), integers("strides", {c.stride, c.stride}), integers("dilations", {c.dilation, c.dilation}),
-                                                                    integers("pads", {c.pad, c.pad, c.pad, c.pad})}),
-                             {{batch, c.channels, h, w}, {c.filters, per_group, c.kernel_h, c.kernel_w}, {c.filters}});
-    const Result<std::vector<Tensor>> got = run(m.bytes(), std::vector{tensor({batch, c.channels, h, w}, x), tensor({c.filters, per_group, c.kernel_h, c.kernel_w}, f), tensor({c.filters}, b)});
+    const Model m = one_node(
+        node("Conv", {"x", "w", "b"}, {"y"},
+             {integer("group", c.groups), integers("strides", {c.stride, c.stride}),
+              integers("dilations", {c.dilation, c.dilation}), integers("pads", {c.pad, c.pad, c.pad, c.pad})}),
+        {{batch, c.channels, h, w}, {c.filters, per_group, c.kernel_h, c.kernel_w}, {c.filters}});
+    const Result<std::vector<Tensor>> got =
+        run(m.bytes(), std::vector{tensor({batch, c.channels, h, w}, x),
+                                   tensor({c.filters, per_group, c.kernel_h, c.kernel_w}, f), tensor({c.filters}, b)});
     ASSERT_TRUE(got) << got.error().text();
     EXPECT_EQ((*got)[0].extents, (std::vector<int64_t>{batch, c.filters, out_h, out_w}));
-    expect_near(floats_of((*got)[0]), want, 1e-5, "groups " + std::to_string(c.groups) + " kernel " + std::to_string(c.kernel_h) + " stride " + std::to_string(c.stride));
+    expect_near(floats_of((*got)[0]), want, 1e-5,
+                "groups " + std::to_string(c.groups) + " kernel " + std::to_string(c.kernel_h) + " stride " +
+                    std::to_string(c.stride));
   }
 }
 
@@ -115,7 +130,9 @@ TEST(Extern, ProductsBroadcastTheirBatches) {
         for (int64_t k = 0; k < 5; ++k) sum += double(a[(batch * 4 + i) * 5 + k]) * b[((batch % 3) * 5 + k) * 6 + j];
         want.push_back(static_cast<float>(sum));
       }
-  const Result<std::vector<Tensor>> got = run(one_node(node("MatMul", {"x", "w"}, {"y"}), {{2, 3, 4, 5}, {3, 5, 6}}).bytes(), std::vector{tensor({2, 3, 4, 5}, a), tensor({3, 5, 6}, b)});
+  const Result<std::vector<Tensor>> got =
+      run(one_node(node("MatMul", {"x", "w"}, {"y"}), {{2, 3, 4, 5}, {3, 5, 6}}).bytes(),
+          std::vector{tensor({2, 3, 4, 5}, a), tensor({3, 5, 6}, b)});
   ASSERT_TRUE(got) << got.error().text();
   expect_near(floats_of((*got)[0]), want, 1e-5, "MatMul");
 }
@@ -125,13 +142,25 @@ Model network() {
   Model m{.opset = 20};
   m.inputs = {value("image", kFloat, {"N", 3, 8, 8})};
   m.outputs = {value("p", kFloat, {})};
-  m.initializers = {floats("f", {16, 3, 4, 4}, numbers(768)), floats("fb", {16}, numbers(16, 2)), longs("tokens", {0, 16, 4}),
-                    floats("g", {16}, numbers(16, 3)), floats("s", {16}, numbers(16, 4)), floats("w", {16, 16}, numbers(256, 5)),
-                    floats("v", {16, 10}, numbers(160, 6)), floats("vb", {10}, numbers(10, 7)), longs("one", {1})};
-  m.nodes = {node("Conv", {"image", "f", "fb"}, {"c"}, {integers("strides", {4, 4})}), node("Reshape", {"c", "tokens"}, {"r"}),
-             node("Transpose", {"r"}, {"t"}, {integers("perm", {0, 2, 1})}), node("LayerNormalization", {"t", "g", "s"}, {"n"}),
-             node("MatMul", {"n", "w"}, {"h"}), node("Gelu", {"h"}, {"a"}), node("Add", {"a", "t"}, {"u"}), node("ReduceMean", {"u", "one"}, {"q"}, {integer("keepdims", 0)}),
-             node("Gemm", {"q", "v", "vb"}, {"o"}), node("Softmax", {"o"}, {"p"})};
+  m.initializers = {floats("f", {16, 3, 4, 4}, numbers(768)),
+                    floats("fb", {16}, numbers(16, 2)),
+                    longs("tokens", {0, 16, 4}),
+                    floats("g", {16}, numbers(16, 3)),
+                    floats("s", {16}, numbers(16, 4)),
+                    floats("w", {16, 16}, numbers(256, 5)),
+                    floats("v", {16, 10}, numbers(160, 6)),
+                    floats("vb", {10}, numbers(10, 7)),
+                    longs("one", {1})};
+  m.nodes = {node("Conv", {"image", "f", "fb"}, {"c"}, {integers("strides", {4, 4})}),
+             node("Reshape", {"c", "tokens"}, {"r"}),
+             node("Transpose", {"r"}, {"t"}, {integers("perm", {0, 2, 1})}),
+             node("LayerNormalization", {"t", "g", "s"}, {"n"}),
+             node("MatMul", {"n", "w"}, {"h"}),
+             node("Gelu", {"h"}, {"a"}),
+             node("Add", {"a", "t"}, {"u"}),
+             node("ReduceMean", {"u", "one"}, {"q"}, {integer("keepdims", 0)}),
+             node("Gemm", {"q", "v", "vb"}, {"o"}),
+             node("Softmax", {"o"}, {"p"})};
   return m;
 }
 
@@ -179,7 +208,9 @@ TEST(Extern, AViewOfABoundaryIsAnOutput) {
   Model m = one_node(node("MatMul", {"x", "w"}, {"h"}), {{2, 3}, {3, 4}});
   m.initializers = {longs("to", {8})};
   m.nodes.push_back(node("Reshape", {"h", "to"}, {"y"}));
-  const Result<std::vector<Tensor>> got = run(m.bytes(), std::vector{tensor({2, 3}, {1, 0, 0, 0, 1, 0}), tensor({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})});
+  const Result<std::vector<Tensor>> got =
+      run(m.bytes(),
+          std::vector{tensor({2, 3}, {1, 0, 0, 0, 1, 0}), tensor({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})});
   ASSERT_TRUE(got) << got.error().text();
   EXPECT_EQ(floats_of((*got)[0]), (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
 }
@@ -199,14 +230,19 @@ TEST(Extern, NamesWhatCannotBeRun) {
 // --- ONNX's node tests
 // ----------------------------------------------------------------------------------------------------
 
-const char* const kOperators[] = {"MatMul", "Gemm", "Conv", "ConvTranspose", "MaxPool", "AveragePool", "Resize", "Upsample", "LSTM", "GRU"};
+const char* const kOperators[] = {"MatMul",      "Gemm",   "Conv",     "ConvTranspose", "MaxPool",
+                                  "AveragePool", "Resize", "Upsample", "LSTM",          "GRU"};
 
 /// Forms that extern operators say that they do not take.
 const std::set<std::string> kRefused = {
-    "test_gru_batchwise", "test_lstm_batchwise",
-    "test_maxpool_2d_uint8", "test_maxpool_with_argmax_2d_precomputed_pads", "test_maxpool_with_argmax_2d_precomputed_strides",
+    "test_gru_batchwise",
+    "test_lstm_batchwise",
+    "test_maxpool_2d_uint8",
+    "test_maxpool_with_argmax_2d_precomputed_pads",
+    "test_maxpool_with_argmax_2d_precomputed_strides",
 };
-const char* const kRefusedPrefixes[] = {"test_resize_downsample_scales_cubic", "test_resize_downsample_sizes_cubic", "test_resize_upsample_scales_cubic", "test_resize_upsample_sizes_cubic",
+const char* const kRefusedPrefixes[] = {"test_resize_downsample_scales_cubic", "test_resize_downsample_sizes_cubic",
+                                        "test_resize_upsample_scales_cubic", "test_resize_upsample_sizes_cubic",
                                         "test_resize_tf_crop_and_resize"};
 
 bool refused(const std::string& test) {
@@ -244,13 +280,16 @@ TEST(Extern, OnnxNodeTests) {
     if (std::find(std::begin(kOperators), std::end(kOperators), message->nodes[0].op) == std::end(kOperators)) continue;
     ImportOptions options;
     std::vector<Tensor> all = data(test / "test_data_set_0", "input"), inputs;
-    for (size_t k = 0, given = 0; k < message->inputs.size() && given < all.size(); ++k) options.values[std::string(message->inputs[k].name)] = std::make_shared<const Tensor>(all[given++]);
+    for (size_t k = 0, given = 0; k < message->inputs.size() && given < all.size(); ++k)
+      options.values[std::string(message->inputs[k].name)] = std::make_shared<const Tensor>(all[given++]);
     Result<WholeModel> model = read_model_bytes(*bytes, "", options);
     ASSERT_TRUE(model) << name << ": " << model.error().text();
     for (size_t t : model->inputs) inputs.push_back(*options.values[model->tensors[t].name]);
-    Result<ModelProgram> program = ModelProgram::make(std::make_shared<const WholeModel>(std::move(*model)), {.device = "reference"});
+    Result<ModelProgram> program =
+        ModelProgram::make(std::make_shared<const WholeModel>(std::move(*model)), {.device = "reference"});
     Result<std::vector<Tensor>> got = program ? program->run(inputs) : Result<std::vector<Tensor>>(program.error());
-    EXPECT_EQ(static_cast<bool>(got), !refused(name)) << name << ": " << (got ? "runs, though it is listed as refused" : got.error().text());
+    EXPECT_EQ(static_cast<bool>(got), !refused(name))
+        << name << ": " << (got ? "runs, though it is listed as refused" : got.error().text());
     if (!got) {
       ++refusals;
       continue;

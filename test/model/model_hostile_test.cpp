@@ -25,17 +25,36 @@ Model network() {
   Model m{.opset = 17};
   m.inputs = {value("x", kFloat, {1, 2, 6, 6})};
   m.outputs = {value("y", kFloat, {}), value("h", kFloat, {})};
-  m.initializers = {floats("f", {4, 2, 3, 3}, numbers(72)), floats("b", {4}, numbers(4)), floats("g", {4, 1, 2, 2}, numbers(16)), longs("to", {4, 1, 9}),
-                    floats("scales", {4}, {1, 1, 1.5f, 1}), floats("w", {1, 8, 9}, numbers(72)), floats("r", {1, 8, 2}, numbers(16)), floats("v", {2, 3}, numbers(6)),
-                    floats("u", {1, 6, 9}, numbers(54)), floats("s", {1, 6, 2}, numbers(12)), longs("two", {-1, 2})};
-  m.nodes = {node("Conv", {"x", "f", "b"}, {"c"}, {integers("pads", {1, 1, 1, 1}), integers("strides", {2, 2}), integers("dilations", {1, 1}), integer("group", 1)}),
-             node("Relu", {"c"}, {"d"}), node("MaxPool", {"d"}, {"p"}, {integers("kernel_shape", {2, 2}), integers("pads", {1, 1, 0, 0})}),
-             node("AveragePool", {"p"}, {"a"}, {integers("kernel_shape", {1, 2}), integers("strides", {1, 1}), integers("pads", {0, 1, 0, 0})}),
-             node("Resize", {"a", "", "scales"}, {"z"}, {text("mode", "linear")}), node("Resize", {"z", "", "", "sizes"}, {"e"}),
+  m.initializers = {floats("f", {4, 2, 3, 3}, numbers(72)),
+                    floats("b", {4}, numbers(4)),
+                    floats("g", {4, 1, 2, 2}, numbers(16)),
+                    longs("to", {4, 1, 9}),
+                    floats("scales", {4}, {1, 1, 1.5f, 1}),
+                    floats("w", {1, 8, 9}, numbers(72)),
+                    floats("r", {1, 8, 2}, numbers(16)),
+                    floats("v", {2, 3}, numbers(6)),
+                    floats("u", {1, 6, 9}, numbers(54)),
+                    floats("s", {1, 6, 2}, numbers(12)),
+                    longs("two", {-1, 2})};
+  m.nodes = {node("Conv", {"x", "f", "b"}, {"c"},
+                  {integers("pads", {1, 1, 1, 1}), integers("strides", {2, 2}), integers("dilations", {1, 1}),
+                   integer("group", 1)}),
+             node("Relu", {"c"}, {"d"}),
+             node("MaxPool", {"d"}, {"p"}, {integers("kernel_shape", {2, 2}), integers("pads", {1, 1, 0, 0})}),
+             node("AveragePool", {"p"}, {"a"},
+                  {integers("kernel_shape", {1, 2}), integers("strides", {1, 1}), integers("pads", {0, 1, 0, 0})}),
+             node("Resize", {"a", "", "scales"}, {"z"}, {text("mode", "linear")}),
+             node("Resize", {"z", "", "", "sizes"}, {"e"}),
              node("ConvTranspose", {"e", "g"}, {"t"}, {integers("strides", {2, 2}), integer("group", 4)}),
-             node("GlobalAveragePool", {"t"}, {"q"}), node("Mul", {"a", "q"}, {"o"}), node("Reshape", {"o", "to"}, {"l"}),
-             node("LSTM", {"l", "w", "r"}, {"k", "h"}, {integer("hidden_size", 2)}), node("GRU", {"l", "u", "s"}, {"j"}, {integer("hidden_size", 2)}),
-             node("Add", {"k", "j"}, {"i"}), node("Reshape", {"i", "two"}, {"n"}), node("Gemm", {"n", "v"}, {"m"}), node("MatMul", {"n", "v"}, {"mm"}),
+             node("GlobalAveragePool", {"t"}, {"q"}),
+             node("Mul", {"a", "q"}, {"o"}),
+             node("Reshape", {"o", "to"}, {"l"}),
+             node("LSTM", {"l", "w", "r"}, {"k", "h"}, {integer("hidden_size", 2)}),
+             node("GRU", {"l", "u", "s"}, {"j"}, {integer("hidden_size", 2)}),
+             node("Add", {"k", "j"}, {"i"}),
+             node("Reshape", {"i", "two"}, {"n"}),
+             node("Gemm", {"n", "v"}, {"m"}),
+             node("MatMul", {"n", "v"}, {"mm"}),
              node("Add", {"m", "mm"}, {"y"})};
   m.initializers.push_back(longs("sizes", {1, 4, 3, 3}));
   return m;
@@ -72,7 +91,8 @@ bool try_model(const std::string& bytes) {
     }
     in.data.resize(size);
   }
-  Result<ModelProgram> program = ModelProgram::make(std::make_shared<const WholeModel>(std::move(*model)), {.device = "reference"});
+  Result<ModelProgram> program =
+      ModelProgram::make(std::make_shared<const WholeModel>(std::move(*model)), {.device = "reference"});
   return program && program->run(inputs);
 }
 
@@ -96,16 +116,20 @@ TEST(ModelHostile, Damaged) {
 
 TEST(ModelHostile, AttributesOutOfAllProportion) {
   for (const int64_t n : {int64_t{-1}, int64_t{0}, int64_t{1} << 31, int64_t{1} << 40, INT64_MAX, INT64_MIN})
-    for (const char* name : {"strides", "pads", "dilations", "kernel_shape", "output_padding", "output_shape", "group", "axis", "batch_dims", "layout"})
-      for (const char* op : {"Conv", "ConvTranspose", "MaxPool", "AveragePool", "Gather", "GatherND", "TopK", "LSTM", "GRU", "Gemm"}) {
+    for (const char* name : {"strides", "pads", "dilations", "kernel_shape", "output_padding", "output_shape", "group",
+                             "axis", "batch_dims", "layout"})
+      for (const char* op :
+           {"Conv", "ConvTranspose", "MaxPool", "AveragePool", "Gather", "GatherND", "TopK", "LSTM", "GRU", "Gemm"}) {
         Model m{.opset = 13};
         m.inputs = {value("x", kFloat, {1, 4, 6, 6}), value("f", kFloat, {4, 4, 3, 3}), value("i", kInt64, {300, 2})};
         m.outputs = {value("y", kFloat, {})};
         const std::string named = name;
-        std::vector<Bytes> attributes{named == "group" || named == "axis" || named == "batch_dims" || named == "layout"
-                                          ? integer(name, n)
-                                          : integers(name, named == "pads" ? std::vector<int64_t>{n, n, n, n} : std::vector<int64_t>{n, n})};
-        if (std::string(op).ends_with("Pool") && named != "kernel_shape") attributes.push_back(integers("kernel_shape", {2, 2}));
+        std::vector<Bytes> attributes{
+            named == "group" || named == "axis" || named == "batch_dims" || named == "layout"
+                ? integer(name, n)
+                : integers(name, named == "pads" ? std::vector<int64_t>{n, n, n, n} : std::vector<int64_t>{n, n})};
+        if (std::string(op).ends_with("Pool") && named != "kernel_shape")
+          attributes.push_back(integers("kernel_shape", {2, 2}));
         m.nodes = {node(op, {"x", std::string(op).starts_with("Gather") ? "i" : "f"}, {"y"}, attributes)};
         try_model(m.bytes());
       }
@@ -121,7 +145,9 @@ TEST(ModelHostile, ManyNodesOfAnyKindTakeSeconds) {
   std::string last = "x", before = "x";
   for (int k = 0; k < 100'000; ++k) {
     const std::string name = "v" + std::to_string(k), op = kOps[k % 5];
-    m.nodes.push_back(op == "MatMul" ? node(op, {before, "w"}, {name}) : op == "Reshape" ? node(op, {"x", last}, {name}) : node(op, {last}, {name}));
+    m.nodes.push_back(op == "MatMul"    ? node(op, {before, "w"}, {name})
+                      : op == "Reshape" ? node(op, {"x", last}, {name})
+                                        : node(op, {last}, {name}));
     before = k % 7 ? before : last;
     last = name;
   }

@@ -74,10 +74,16 @@ Model block() {
   Model m{.opset = 17};
   m.inputs = {value("x", kFloat, {"N", 8, 16})};
   m.outputs = {value("y", kFloat, {})};
-  m.initializers = {floats("w", {16, 32}, numbers(512)), floats("b", {32}, numbers(32)), floats("v", {32, 16}, numbers(512)),
-                    floats("scale", {16}, numbers(16)), floats("shift", {16}, numbers(16)), longs("to", {-1, 8, 32})};
-  m.nodes = {node("LayerNormalization", {"x", "scale", "shift"}, {"n"}), node("MatMul", {"n", "w"}, {"h"}), node("Add", {"h", "b"}, {"hb"}),
-             node("Gelu", {"hb"}, {"g"}),  node("Reshape", {"g", "to"}, {"r"}), node("MatMul", {"r", "v"}, {"o"}), node("Add", {"o", "x"}, {"y"})};
+  m.initializers = {floats("w", {16, 32}, numbers(512)), floats("b", {32}, numbers(32)),
+                    floats("v", {32, 16}, numbers(512)), floats("scale", {16}, numbers(16)),
+                    floats("shift", {16}, numbers(16)),  longs("to", {-1, 8, 32})};
+  m.nodes = {node("LayerNormalization", {"x", "scale", "shift"}, {"n"}),
+             node("MatMul", {"n", "w"}, {"h"}),
+             node("Add", {"h", "b"}, {"hb"}),
+             node("Gelu", {"hb"}, {"g"}),
+             node("Reshape", {"g", "to"}, {"r"}),
+             node("MatMul", {"r", "v"}, {"o"}),
+             node("Add", {"o", "x"}, {"y"})};
   m.opset = 20;
   return m;
 }
@@ -109,8 +115,9 @@ TEST(Model, ShapeArithmeticIsFoldedThroughBoundaries) {
   m.inputs = {value("x", kFloat, {"N", 6, 4})};
   m.outputs = {value("y", kFloat, {})};
   m.initializers = {floats("w", {4, 8}, numbers(32)), longs("first", {0}), longs("rest", {2, 3, 8})};
-  m.nodes = {node("MatMul", {"x", "w"}, {"h"}), node("Shape", {"h"}, {"s"}), node("Gather", {"s", "first"}, {"n"}),
-             node("Concat", {"n", "rest"}, {"to"}, {integer("axis", 0)}), node("Reshape", {"h", "to"}, {"r"}), node("Relu", {"r"}, {"y"})};
+  m.nodes = {node("MatMul", {"x", "w"}, {"h"}),     node("Shape", {"h"}, {"s"}),
+             node("Gather", {"s", "first"}, {"n"}), node("Concat", {"n", "rest"}, {"to"}, {integer("axis", 0)}),
+             node("Reshape", {"h", "to"}, {"r"}),   node("Relu", {"r"}, {"y"})};
   const WholeModel model = read(m);
   EXPECT_EQ(steps_text(model), "MatMul; reshape relu");
   EXPECT_EQ(type_text(model, "y"), "f32[N,2,3,8]");
@@ -136,7 +143,8 @@ TEST(Model, ABranchGoesWhereItIsRead) {
   m.inputs = {value("x", kFloat, {1, 4, 8, 8})};
   m.outputs = {value("y", kFloat, {})};
   m.initializers = {floats("w", {4, 4, 3, 3}, numbers(144))};
-  m.nodes = {node("Relu", {"x"}, {"a"}), node("Conv", {"x", "w"}, {"c"}, {integers("pads", {1, 1, 1, 1})}), node("Add", {"a", "c"}, {"y"})};
+  m.nodes = {node("Relu", {"x"}, {"a"}), node("Conv", {"x", "w"}, {"c"}, {integers("pads", {1, 1, 1, 1})}),
+             node("Add", {"a", "c"}, {"y"})};
   EXPECT_EQ(steps_text(read(m)), "Conv; relu add");
   m.nodes[1] = node("Conv", {"a", "w"}, {"c"}, {integers("pads", {1, 1, 1, 1})});  // now one does
   const WholeModel model = read(m);
@@ -162,8 +170,8 @@ TEST(Model, SaysWhyANodeIsLeftOut) {
   m.inputs = {value("x", kFloat, {2, 4}), value("k", kInt64, {2})};
   m.outputs = {value("y", kFloat, {}), value("z", kFloat, {})};
   m.initializers = {floats("table", {300, 4}, numbers(1200)), longs("shape", {4, 2})};
-  m.nodes = {node("Custom", {"x"}, {"c"}, {}, "", "somewhere"), node("Relu", {"c"}, {"y"}), node("NonZero", {"x"}, {"nz"}),
-             node("Reshape", {"x", "k"}, {"z"})};
+  m.nodes = {node("Custom", {"x"}, {"c"}, {}, "", "somewhere"), node("Relu", {"c"}, {"y"}),
+             node("NonZero", {"x"}, {"nz"}), node("Reshape", {"x", "k"}, {"z"})};
   const WholeModel model = read(m);
   ASSERT_EQ(model.boundaries.size(), 4u);
   EXPECT_EQ(model.boundaries[0].why, Boundary::unknown);
@@ -184,11 +192,16 @@ TEST(Model, ShapesOfBoundaries) {
   const std::vector<Bytes> same = {text("auto_pad", "SAME_UPPER"), integers("strides", {2, 2})};
   const Case cases[] = {
       {node("Conv", {"x", "w"}, {"y"}), "f32[2,6,8,7]"},
-      {node("Conv", {"x", "w"}, {"y"}, {integers("strides", {2, 1}), integers("dilations", {2, 1}), integers("pads", {1, 0, 2, 0})}), "f32[2,6,5,7]"},
+      {node("Conv", {"x", "w"}, {"y"},
+            {integers("strides", {2, 1}), integers("dilations", {2, 1}), integers("pads", {1, 0, 2, 0})}),
+       "f32[2,6,5,7]"},
       {node("Conv", {"x", "w"}, {"y"}, same), "f32[2,6,5,5]"},
-      {node("ConvTranspose", {"c", "w"}, {"y"}, {integers("strides", {2, 2}), integers("output_padding", {1, 0})}), "f32[2,4,22,19]"},
+      {node("ConvTranspose", {"c", "w"}, {"y"}, {integers("strides", {2, 2}), integers("output_padding", {1, 0})}),
+       "f32[2,4,22,19]"},
       {node("MaxPool", {"x"}, {"y"}, {integers("kernel_shape", {3, 3}), integers("strides", {2, 2})}), "f32[2,4,4,4]"},
-      {node("MaxPool", {"x"}, {"y"}, {integers("kernel_shape", {3, 3}), integers("strides", {2, 2}), integer("ceil_mode", 1)}), "f32[2,4,5,4]"},
+      {node("MaxPool", {"x"}, {"y"},
+            {integers("kernel_shape", {3, 3}), integers("strides", {2, 2}), integer("ceil_mode", 1)}),
+       "f32[2,4,5,4]"},
       {node("AveragePool", {"x"}, {"y"}, {integers("kernel_shape", {2, 1})}), "f32[2,4,9,9]"},
       {node("Resize", {"x", "", "scales"}, {"y"}), "f32[2,4,20,13]"},
       {node("Resize", {"x", "", "", "sizes"}, {"y"}), "f32[2,4,3,5]"},
@@ -200,10 +213,11 @@ TEST(Model, ShapesOfBoundaries) {
   };
   for (const Case& c : cases) {
     Model m{.opset = c.opset};
-    m.inputs = {value("x", kFloat, {2, 4, 10, 9}), value("c", kFloat, {2, 6, 10, 9}), value("a", kFloat, {4, 5}), value("b", kFloat, {4, 3}),
-                value("v", kFloat, {9}), value("ids", kInt64, {3, 2})};
+    m.inputs = {value("x", kFloat, {2, 4, 10, 9}), value("c", kFloat, {2, 6, 10, 9}), value("a", kFloat, {4, 5}),
+                value("b", kFloat, {4, 3}),        value("v", kFloat, {9}),           value("ids", kInt64, {3, 2})};
     m.outputs = {value("y", kFloat, {})};
-    m.initializers = {floats("w", {6, 4, 3, 3}, numbers(216)), floats("scales", {4}, {1, 1, 2, 1.5f}), longs("sizes", {2, 4, 3, 5}), longs("two", {2})};
+    m.initializers = {floats("w", {6, 4, 3, 3}, numbers(216)), floats("scales", {4}, {1, 1, 2, 1.5f}),
+                      longs("sizes", {2, 4, 3, 5}), longs("two", {2})};
     m.nodes = {c.node};
     EXPECT_EQ(type_text(read(m), "y"), c.shape);
   }
@@ -213,7 +227,8 @@ TEST(Model, ShapesOfBoundaries) {
 // -----------------------------------------------------------------------------------------------
 
 /// A branch: an attribute of If.
-Bytes branch(const std::string& which, const std::vector<Bytes>& nodes, const std::string& output, const std::vector<Bytes>& initializers = {}) {
+Bytes branch(const std::string& which, const std::vector<Bytes>& nodes, const std::string& output,
+             const std::vector<Bytes>& initializers = {}) {
   Bytes graph;
   pbf_writer g(graph);
   for (const Bytes& n : nodes) g.add_message(1, n);
@@ -228,10 +243,18 @@ Model choices(const Bytes& condition) {
   m.inputs = {value("x", kFloat, {"N", 4}), value("rate", kInt64, {})};
   m.outputs = {value("y", kFloat, {})};
   m.initializers = {longs("one", {1}), raw("sixteen", kInt64, {}, bytes_of(std::vector<int64_t>{16}))};
-  const Bytes inner = node("If", {"c"}, {"i"}, {branch("then_branch", {node("Exp", {"t"}, {"t2"})}, "t2"), branch("else_branch", {node("Tanh", {"t"}, {"t2"})}, "t2")});
-  m.nodes = {node("Abs", {"x"}, {"t"}), node("Shape", {"x"}, {"s"}), node("Slice", {"s", "zero", "one"}, {"n"}), condition, node("Squeeze", {"k"}, {"c"}),
-             node("If", {"c"}, {"u"}, {branch("then_branch", {node("Mul", {"t", "w"}, {"m"}), node("Relu", {"m"}, {"r"})}, "r", {floats("w", {4}, numbers(4))}),
-                                       branch("else_branch", {node("Sigmoid", {"x"}, {"t"}), inner, node("Add", {"i", "t"}, {"r"})}, "r")}),
+  const Bytes inner = node("If", {"c"}, {"i"},
+                           {branch("then_branch", {node("Exp", {"t"}, {"t2"})}, "t2"),
+                            branch("else_branch", {node("Tanh", {"t"}, {"t2"})}, "t2")});
+  m.nodes = {node("Abs", {"x"}, {"t"}),
+             node("Shape", {"x"}, {"s"}),
+             node("Slice", {"s", "zero", "one"}, {"n"}),
+             condition,
+             node("Squeeze", {"k"}, {"c"}),
+             node("If", {"c"}, {"u"},
+                  {branch("then_branch", {node("Mul", {"t", "w"}, {"m"}), node("Relu", {"m"}, {"r"})}, "r",
+                          {floats("w", {4}, numbers(4))}),
+                   branch("else_branch", {node("Sigmoid", {"x"}, {"t"}), inner, node("Add", {"i", "t"}, {"r"})}, "r")}),
              node("Sub", {"u", "t"}, {"y"})};
   m.initializers.push_back(longs("zero", {0}));
   return m;
@@ -261,7 +284,8 @@ TEST(Branches, AGivenValueDecides) {
 
 TEST(Branches, ADamagedBranchStaysANode) {
   Model m = choices(node("Equal", {"n", "one"}, {"k"}));
-  m.nodes[5] = node("If", {"c"}, {"u"}, {attribute("then_branch", 5, [](pbf_writer& w) { w.add_message(6, Bytes("\x0a\x7f")); })});
+  m.nodes[5] = node("If", {"c"}, {"u"},
+                    {attribute("then_branch", 5, [](pbf_writer& w) { w.add_message(6, Bytes("\x0a\x7f")); })});
   const WholeModel model = read(m, {.sizes = {{"N", 1}}});
   EXPECT_NE(steps_text(model).find("If"), std::string::npos);
 }
@@ -280,7 +304,9 @@ Random random_graph(uint32_t seed) {
   const Type type{DType::f32, {4}};
   std::vector<Value> values{b.input("x", type), b.input("y", type)};
   std::vector<std::pair<Value, Value>> gaps;
-  const auto pick = [&] { return values[std::max(random() % values.size(), random() % values.size())]; };  // rather late ones
+  const auto pick = [&] {
+    return values[std::max(random() % values.size(), random() % values.size())];
+  };  // rather late ones
   for (int k = 0; k < 30; ++k) {
     if (random() % 4 == 0) {
       const Value in = pick(), out = b.input("g" + std::to_string(k), type);
@@ -297,7 +323,8 @@ Random random_graph(uint32_t seed) {
   Result<Graph> graph = std::move(b).finish(outputs);
   EXPECT_TRUE(graph);
   out.graph = std::move(*graph);
-  for (size_t k = 0; k < gaps.size(); ++k) out.gaps.push_back({{out.graph.outputs()[k].node}, {out.graph.inputs()[k + 2].node}});
+  for (size_t k = 0; k < gaps.size(); ++k)
+    out.gaps.push_back({{out.graph.outputs()[k].node}, {out.graph.inputs()[k + 2].node}});
   return out;
 }
 
@@ -329,7 +356,8 @@ TEST(Partition, IsConvexAndMaximalOnRandomGraphs) {
     for (size_t k = 0; k < n; ++k) place[p.order[k]] = k;
     for (size_t a = 0; a < n; ++a)
       for (size_t c = 0; c < n; ++c)
-        EXPECT_TRUE(!edges[a][c] || place[a] < place[c]) << seed;  // an order of the pieces: no cycle, so all are convex
+        EXPECT_TRUE(!edges[a][c] || place[a] < place[c])
+            << seed;  // an order of the pieces: no cycle, so all are convex
     std::vector<std::vector<bool>> reach = edges;
     for (size_t k = 0; k < n; ++k)
       for (size_t a = 0; a < n; ++a)

@@ -34,10 +34,10 @@ struct ModelReport {
   Limits limits;
   std::vector<std::string> assumed;
   std::vector<RegionReport> regions;
-  Sum before, after;                                      // without what is computed once
-  std::map<std::string, size_t> boundaries, unknown;      // by operator
+  Sum before, after;                                               // without what is computed once
+  std::map<std::string, size_t> boundaries, unknown;               // by operator
   std::map<std::pair<std::string, std::string>, size_t> left_out;  // by operator and reason
-  std::vector<std::string> unshaped;                      // tensors
+  std::vector<std::string> unshaped;                               // tensors
 };
 
 Sum sum_of(const Planned& planned, const Limits& limits, const Scheduler& scheduler) {
@@ -59,13 +59,14 @@ Sum unfused(const Graph& graph, const Sizes& sizes, const Limits& limits) {
     double bytes = value_bytes(graph, id, sizes);
     for (NodeId a : reads) bytes += value_bytes(graph, a, sizes);
     ++out.kernels, out.bytes += bytes;
-    out.seconds += std::max({bytes / std::max(limits.copy, 1.0), node_work(graph, id, sizes) / std::max(limits.arithmetic, 1.0), limits.launch});
+    out.seconds += std::max({bytes / std::max(limits.copy, 1.0),
+                             node_work(graph, id, sizes) / std::max(limits.arithmetic, 1.0), limits.launch});
   }
   return out;
 }
 
-Result<RegionReport> report_region(const Graph& graph, KernelOptions options, const Limits& limits, const Scheduler& scheduler,
-                                   std::set<std::string>& assumed) {
+Result<RegionReport> report_region(const Graph& graph, KernelOptions options, const Limits& limits,
+                                   const Scheduler& scheduler, std::set<std::string>& assumed) {
   RegionReport out;
   options.dims.clear();  // the importer has put them in
   Result<Planned> planned = plan_kernels(graph, options, scheduler);
@@ -74,7 +75,8 @@ Result<RegionReport> report_region(const Graph& graph, KernelOptions options, co
   assumed.insert(planned->assumed.begin(), planned->assumed.end());
   std::set<Op> seen;
   for (const Node& node : graph.nodes())
-    if (!is_leaf(node.op) && seen.insert(node.op).second) out.ops += (out.ops.empty() ? "" : " ") + std::string(name(node.op));
+    if (!is_leaf(node.op) && seen.insert(node.op).second)
+      out.ops += (out.ops.empty() ? "" : " ") + std::string(name(node.op));
   return out;
 }
 
@@ -123,8 +125,8 @@ Result<ModelReport> make_report(const WholeModel& model, const KernelOptions& op
 std::string kernels_text(size_t n) { return std::to_string(n) + (n == 1 ? " kernel" : " kernels"); }
 
 std::string sum_text(const Sum& after, const Sum& before) {
-  return kernels_text(after.kernels) + " of " + std::to_string(before.kernels) + ", " + size_text(after.bytes) + " of " + size_text(before.bytes) + ", " +
-         time_text(after.seconds) + " of " + time_text(before.seconds);
+  return kernels_text(after.kernels) + " of " + std::to_string(before.kernels) + ", " + size_text(after.bytes) +
+         " of " + size_text(before.bytes) + ", " + time_text(after.seconds) + " of " + time_text(before.seconds);
 }
 
 std::string tensors_text(const WholeModel& model, const std::vector<std::optional<size_t>>& tensors) {
@@ -144,29 +146,36 @@ std::string counts_text(const std::map<std::string, size_t>& counts) {
 
 std::string as_text(const WholeModel& model, const ModelReport& r) {
   const size_t outside = model.boundaries.size();
-  std::string out = "model @" + one_line(model.name) + " for " + r.target + ": " + std::to_string(model.nodes) + " nodes of operator set " +
-                    std::to_string(model.operator_set) + ", " + std::to_string(outside) + " left to others, " + std::to_string(model.regions.size()) +
+  std::string out = "model @" + one_line(model.name) + " for " + r.target + ": " + std::to_string(model.nodes) +
+                    " nodes of operator set " + std::to_string(model.operator_set) + ", " + std::to_string(outside) +
+                    " left to others, " + std::to_string(model.regions.size()) +
                     (model.regions.size() == 1 ? " region\n" : " regions\n");
   for (const std::string& symbol : r.assumed) out += "  assumed: " + one_line(symbol) + " = 1024\n";
-  out += "  limits: copy " + size_text(r.limits.copy) + "/s, " + fixed(r.limits.arithmetic * 1e-12, 2) + " T adds/s (" + r.limits.source + ")\n";
+  out += "  limits: copy " + size_text(r.limits.copy) + "/s, " + fixed(r.limits.arithmetic * 1e-12, 2) + " T adds/s (" +
+         r.limits.source + ")\n";
   for (const ModelStep& step : model.steps) {
     if (!step.is_region()) continue;
     const RegionReport& region = r.regions[*step.region];
-    out += "r" + std::to_string(*step.region) + ": " + sum_text(region.after, region.before) + (model.regions[*step.region].once ? ", once: it reads weights only" : "") +
-           "\n  fuses     " + region.ops + "\n";
+    out += "r" + std::to_string(*step.region) + ": " + sum_text(region.after, region.before) +
+           (model.regions[*step.region].once ? ", once: it reads weights only" : "") + "\n  fuses     " + region.ops +
+           "\n";
     if (!step.inputs.empty()) out += "  reads     " + tensors_text(model, step.inputs) + "\n";
     out += "  writes    " + tensors_text(model, step.outputs) + "\n";
   }
   if (!r.boundaries.empty()) out += "boundaries: " + counts_text(r.boundaries) + "\n";
-  for (const auto& [what, n] : r.left_out) out += "left out: " + what.first + " " + std::to_string(n) + ": " + what.second + "\n";
+  for (const auto& [what, n] : r.left_out)
+    out += "left out: " + what.first + " " + std::to_string(n) + ": " + what.second + "\n";
   if (!r.unknown.empty()) out += "not known: " + counts_text(r.unknown) + "\n";
   if (!r.unshaped.empty()) {
-    out += "no shape known: " + std::to_string(r.unshaped.size()) + (r.unshaped.size() == 1 ? " tensor, %" : " tensors, first %") + one_line(r.unshaped[0]) + "\n";
+    out += "no shape known: " + std::to_string(r.unshaped.size()) +
+           (r.unshaped.size() == 1 ? " tensor, %" : " tensors, first %") + one_line(r.unshaped[0]) + "\n";
   }
   return out + "total: " + sum_text(r.after, r.before) + "\n";
 }
 
-nlohmann::json as_json(const Sum& sum) { return {{"kernels", sum.kernels}, {"bytes", sum.bytes}, {"predicted_s", sum.seconds}}; }
+nlohmann::json as_json(const Sum& sum) {
+  return {{"kernels", sum.kernels}, {"bytes", sum.bytes}, {"predicted_s", sum.seconds}};
+}
 
 nlohmann::json names(const WholeModel& model, const std::vector<std::optional<size_t>>& tensors) {
   nlohmann::json out = nlohmann::json::array();
@@ -175,26 +184,43 @@ nlohmann::json names(const WholeModel& model, const std::vector<std::optional<si
 }
 
 nlohmann::json as_json(const WholeModel& model, const ModelReport& r) {
-  nlohmann::json out = {{"model", model.name}, {"target", r.target}, {"nodes", model.nodes}, {"operator_set", model.operator_set},
-                        {"before", as_json(r.before)}, {"after", as_json(r.after)}, {"boundaries", r.boundaries}, {"not_known", r.unknown},
-                        {"no_shape", r.unshaped}, {"assumed", r.assumed},
-                        {"limits", {{"copy_bytes_per_s", r.limits.copy}, {"adds_per_s", r.limits.arithmetic}, {"launch_s", r.limits.launch}, {"source", r.limits.source}}}};
+  nlohmann::json out = {{"model", model.name},
+                        {"target", r.target},
+                        {"nodes", model.nodes},
+                        {"operator_set", model.operator_set},
+                        {"before", as_json(r.before)},
+                        {"after", as_json(r.after)},
+                        {"boundaries", r.boundaries},
+                        {"not_known", r.unknown},
+                        {"no_shape", r.unshaped},
+                        {"assumed", r.assumed},
+                        {"limits",
+                         {{"copy_bytes_per_s", r.limits.copy},
+                          {"adds_per_s", r.limits.arithmetic},
+                          {"launch_s", r.limits.launch},
+                          {"source", r.limits.source}}}};
   out["regions"] = nlohmann::json::array();
   for (const ModelStep& step : model.steps) {
     if (!step.is_region()) continue;
     const RegionReport& region = r.regions[*step.region];
-    out["regions"].push_back({{"name", model.regions[*step.region].graph.name()}, {"ops", region.ops}, {"once", model.regions[*step.region].once},
-                              {"reads", names(model, step.inputs)}, {"writes", names(model, step.outputs)},
-                              {"before", as_json(region.before)}, {"after", as_json(region.after)}});
+    out["regions"].push_back({{"name", model.regions[*step.region].graph.name()},
+                              {"ops", region.ops},
+                              {"once", model.regions[*step.region].once},
+                              {"reads", names(model, step.inputs)},
+                              {"writes", names(model, step.outputs)},
+                              {"before", as_json(region.before)},
+                              {"after", as_json(region.after)}});
   }
   out["left_out"] = nlohmann::json::array();
-  for (const auto& [what, n] : r.left_out) out["left_out"].push_back({{"op", what.first}, {"reason", what.second}, {"nodes", n}});
+  for (const auto& [what, n] : r.left_out)
+    out["left_out"].push_back({{"op", what.first}, {"reason", what.second}, {"nodes", n}});
   return out;
 }
 
 }  // namespace
 
-Result<std::string> explain_model(const WholeModel& model, const KernelOptions& options, const std::string& device, bool json) {
+Result<std::string> explain_model(const WholeModel& model, const KernelOptions& options, const std::string& device,
+                                  bool json) {
   Result<ModelReport> report = make_report(model, options, device);
   if (!report) return report.error();
   if (!json) return printable(as_text(model, *report));

@@ -47,18 +47,21 @@ Result<WholeModel> read_model(const std::string& path, const std::vector<std::st
   options.sizes = *sizes;
   for (const auto& [name, tensor] : given) options.values[name] = std::make_shared<const Tensor>(tensor);
   Result<WholeModel> model = read_model_file(path, options);
-  if (model && !given.empty() && add_sizes(model->file->message, given, options.sizes)) model = read_model_file(path, options);
+  if (model && !given.empty() && add_sizes(model->file->message, given, options.sizes))
+    model = read_model_file(path, options);
   if (!model) return model;
   const std::set<std::string> open = open_dims(model->file->message);
   for (const auto& [name, size] : *sizes)
     if (!open.contains(name)) {
       const std::vector<std::string> names(open.begin(), open.end());
-      return input_error("the model has no dim " + name + (names.empty() ? "" : ", only " + join(", ", names.data(), names.data() + names.size())));
+      return input_error("the model has no dim " + name +
+                         (names.empty() ? "" : ", only " + join(", ", names.data(), names.data() + names.size())));
     }
   return model;
 }
 
-Result<std::optional<WholeModel>> whole_model(const std::string& path, const std::vector<std::string>& dims, const Tensors& given) {
+Result<std::optional<WholeModel>> whole_model(const std::string& path, const std::vector<std::string>& dims,
+                                              const Tensors& given) {
   if (!path.ends_with(".onnx")) return std::optional<WholeModel>();
   Result<WholeModel> model = read_model(path, dims, given);
   if (!model) return model.error();

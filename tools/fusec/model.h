@@ -16,16 +16,18 @@ Result<WholeModel> read_model(const std::string& path, const std::vector<std::st
 
 /// Is it an ONNX file with operators that the importer does not take? nullopt: no, all of it is one graph.
 /// Otherwise as read_model.
-Result<std::optional<WholeModel>> whole_model(const std::string& path, const std::vector<std::string>& dims, const Tensors& given = {});
+Result<std::optional<WholeModel>> whole_model(const std::string& path, const std::vector<std::string>& dims,
+                                              const Tensors& given = {});
 
 /// What explain says of a whole model. `device`: "" = the options' target, else one that is here, measured now.
-Result<std::string> explain_model(const WholeModel& model, const KernelOptions& options, const std::string& device, bool json);
+Result<std::string> explain_model(const WholeModel& model, const KernelOptions& options, const std::string& device,
+                                  bool json);
 
 /// Outputs of a whole model, in its order; inputs likewise. With `timing`, whole runs are repeated for about half a second: on a GPU
 /// the copies of inputs and outputs are in them.
 /// Errors   those of ModelProgram (runtime/extern_model.h).
-Result<std::vector<Tensor>> execute_model(const ExecuteOptions& options, std::shared_ptr<const WholeModel> model, std::span<const Tensor> inputs,
-                                          Timing* timing = nullptr);
+Result<std::vector<Tensor>> execute_model(const ExecuteOptions& options, std::shared_ptr<const WholeModel> model,
+                                          std::span<const Tensor> inputs, Timing* timing = nullptr);
 /// The model's inputs as a graph that has no nodes: what completes inputs.
 Result<Graph> input_ports(const WholeModel& model);
 

@@ -21,11 +21,14 @@ Result<Graph> input_ports(const WholeModel& model) {
   return std::move(b).finish({});
 }
 
-Result<std::vector<Tensor>> execute_model(const ExecuteOptions& options, std::shared_ptr<const WholeModel> model, std::span<const Tensor> inputs,
-                                          Timing* timing) {
+Result<std::vector<Tensor>> execute_model(const ExecuteOptions& options, std::shared_ptr<const WholeModel> model,
+                                          std::span<const Tensor> inputs, Timing* timing) {
   const double start = now();
-  Result<ModelProgram> program = ModelProgram::make(std::move(model), {.device = resolve(options.device), .numerics = options.numerics,
-                                                                      .tuning = options.tuning, .schedule = options.schedule, .switches = options.switches});
+  Result<ModelProgram> program = ModelProgram::make(std::move(model), {.device = resolve(options.device),
+                                                                       .numerics = options.numerics,
+                                                                       .tuning = options.tuning,
+                                                                       .schedule = options.schedule,
+                                                                       .switches = options.switches});
   if (!program) return program.error();
   Result<std::vector<Tensor>> outputs = program->run(inputs);
   if (!outputs || !timing) return outputs;

@@ -29,8 +29,11 @@ json shape_json(const Shape& shape) {
 
 json tensor_json(const WholeModel& model, const ModelTensor& t) {
   constexpr const char* kKinds[] = {"input", "weight", "computed"};
-  json out = {{"name", t.name}, {"kind", kKinds[t.kind]}, {"dtype", t.type ? json(name(t.type->dtype)) : json()},
-              {"shape", t.type ? shape_json(t.type->shape) : json()}, {"readers", t.readers}};
+  json out = {{"name", t.name},
+              {"kind", kKinds[t.kind]},
+              {"dtype", t.type ? json(name(t.type->dtype)) : json()},
+              {"shape", t.type ? shape_json(t.type->shape) : json()},
+              {"readers", t.readers}};
   if (t.producer) out["producer"] = *t.producer;
   if (t.view_of) out["view_of"] = model.tensors[*t.view_of].name;
   return out;
@@ -48,12 +51,23 @@ json attributes_json(const onnx::NodeMessage& node) {
   for (const onnx::Attribute& a : node.attributes) {
     json& value = out[std::string(a.name)];
     switch (a.kind) {
-      case onnx::Attribute::real: value = a.f; break;
-      case onnx::Attribute::integer: value = a.i; break;
-      case onnx::Attribute::string: value = std::string(a.s); break;
-      case onnx::Attribute::reals: value = a.floats; break;
-      case onnx::Attribute::integers: value = a.ints; break;
-      default: break;  // null
+      case onnx::Attribute::real:
+        value = a.f;
+        break;
+      case onnx::Attribute::integer:
+        value = a.i;
+        break;
+      case onnx::Attribute::string:
+        value = std::string(a.s);
+        break;
+      case onnx::Attribute::reals:
+        value = a.floats;
+        break;
+      case onnx::Attribute::integers:
+        value = a.ints;
+        break;
+      default:
+        break;  // null
     }
   }
   return out;
@@ -67,7 +81,11 @@ json step_json(const WholeModel& model, const ModelStep& step) {
     return out;
   }
   const ModelBoundary& b = model.boundaries[*step.boundary];
-  out.update({{"operator", b.op}, {"domain", b.domain}, {"node", b.node}, {"name", b.name}, {"attributes", attributes_json(*b.message)}});
+  out.update({{"operator", b.op},
+              {"domain", b.domain},
+              {"node", b.node},
+              {"name", b.name},
+              {"attributes", attributes_json(*b.message)}});
   if (!b.reason.empty()) out["reason"] = b.reason;
   return out;
 }
@@ -89,8 +107,15 @@ std::string lines(const json& object) {
 }
 
 json manifest(const WholeModel& model, const std::string& file) {
-  json out = {{"format", 1}, {"model", model.name}, {"file", file}, {"operator_set", model.operator_set}, {"weights", "weights.safetensors"},
-              {"inputs", json::array()}, {"outputs", json::array()}, {"tensors", json::array()}, {"steps", json::array()}};
+  json out = {{"format", 1},
+              {"model", model.name},
+              {"file", file},
+              {"operator_set", model.operator_set},
+              {"weights", "weights.safetensors"},
+              {"inputs", json::array()},
+              {"outputs", json::array()},
+              {"tensors", json::array()},
+              {"steps", json::array()}};
   for (size_t t : model.inputs) out["inputs"].push_back(model.tensors[t].name);
   for (size_t k = 0; k < model.outputs.size(); ++k)
     out["outputs"].push_back({{"name", model.output_names[k]}, {"tensor", model.tensors[model.outputs[k]].name}});
@@ -112,7 +137,8 @@ Status write_all(const WholeModel& model, const std::string& file, const fs::pat
 /// All files or none: they are written beside the folder, which then takes its name.
 Status write_folder(const WholeModel& model, const std::string& file, const std::string& folder) {
   std::error_code fault;
-  if (fs::exists(folder) && (!fs::is_directory(folder) || !fs::is_empty(folder, fault))) return input_error(folder + " is there already, and not empty");
+  if (fs::exists(folder) && (!fs::is_directory(folder) || !fs::is_empty(folder, fault)))
+    return input_error(folder + " is there already, and not empty");
   std::string partial = fs::path(folder).lexically_normal().string();
   while (partial.size() > 1 && partial.back() == '/') partial.pop_back();
   partial += ".XXXXXX";
@@ -124,15 +150,16 @@ Status write_folder(const WholeModel& model, const std::string& file, const std:
   return done;
 }
 
-int split(const std::string& path, const std::string& folder, const std::vector<std::string>& dims, const std::vector<std::string>& inputs) {
+int split(const std::string& path, const std::string& folder, const std::vector<std::string>& dims,
+          const std::vector<std::string>& inputs) {
   if (!path.ends_with(".onnx")) return fail(input_error(path + ": a model is a file that ends in .onnx"));
   Result<Tensors> given = read_inputs(inputs, nullptr);
   if (!given) return fail(given.error());
   Result<WholeModel> model = read_model(path, dims, *given);
   if (!model) return fail(model.error());
   if (Status s = write_folder(*model, fs::path(path).filename().string(), folder); !s) return fail(s.error());
-  std::cout << folder << ": " << model->regions.size() << (model->regions.size() == 1 ? " region, " : " regions, ") << model->boundaries.size()
-            << " operators left to the host\n";
+  std::cout << folder << ": " << model->regions.size() << (model->regions.size() == 1 ? " region, " : " regions, ")
+            << model->boundaries.size() << " operators left to the host\n";
   return 0;
 }
 
@@ -145,7 +172,9 @@ Action add_split(CLI::App& app) {
   };
   auto options = std::make_shared<Options>();
   app.add_option("MODEL", options->model, ".onnx file")->required();
-  app.add_option("-o,--output", options->folder, "folder to make: manifest.json, a .fus file a region, weights.safetensors")->required();
+  app.add_option("-o,--output", options->folder,
+                 "folder to make: manifest.json, a .fus file a region, weights.safetensors")
+      ->required();
   add_list(app, "--dim", options->dims, "N=8: value of a named dim of the model");
   add_list(app, "-i,--input", options->inputs, "NAME=FILE: an input whose value shapes the model (a shape, a choice)");
   return [options] { return split(options->model, options->folder, options->dims, options->inputs); };
