@@ -12,6 +12,7 @@
 
 #include "codegen/cuda/body.h"
 #include "codegen/cuda/cuda.h"
+#include "codegen/cuda/prune.h"
 #include "codegen/cuda/ring.h"
 #include "codegen/cuda/states.h"
 #include "codegen/cuda/texts.h"
@@ -28,6 +29,15 @@ std::string text(const std::string& name) {
   for (const Text* t = kTexts; t->name; ++t)
     if (name == t->name) return t->text;
   return "#error missing " + name + "\n";
+}
+
+/// The sections of the prelude that a kernel may need.
+const Library& prelude(bool narrow, bool folds) {
+  auto made = [](bool narrow, bool folds) {
+    return Library(text("prelude.cuh") + text("cells.cuh") + text("casts.cuh") + (narrow ? text("narrow.cuh") : "") + (folds ? text("reduce.cuh") : ""));
+  };
+  static const Library kOf[] = {made(false, false), made(true, false), made(false, true), made(true, true)};
+  return kOf[narrow + 2 * folds];
 }
 
 class Emitter {
@@ -673,14 +683,13 @@ Code Emitter::code() {
   bool narrow = false;
   for (const Operand& o : k_.operands) narrow |= is_narrow(o.type);
   for (const Inst& inst : k_.values) narrow |= is_narrow(inst.type);
-  out.text = text("prelude.cuh") + text("cells.cuh") + text("casts.cuh") + (narrow ? text("narrow.cuh") : "") +
-             (folds_ ? text("reduce.cuh") : "");
   for (const std::string& name : skeletons()) out.text += text(name);
   out.text += formulas + "template <int S> struct RawOf;\ntemplate <int S> struct AccOf;\n" +
               (s_.skeleton == Template::ring ? "template <int S> struct LaneOf;\n" : "") +
               (s_.skeleton == Template::transpose ? "template <int P> struct StageOf;\n" : "") + structs_ + k;
   out.text += "extern \"C\" __global__ void __launch_bounds__(" + n(size_t(block_threads(s_))) + ", " + n(s_.min_blocks) + ") fusec_kernel(const __grid_constant__ K::Args a) {\n  " +
               (s_.dependent_launch ? "wait_for_kernel_in_front();\n  " : "") + entry() + "\n}\n";
+  out.text.insert(0, prelude(narrow, folds_ > 0).reached_from(out.text));
   return out;
 }
 
