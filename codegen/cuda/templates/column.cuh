@@ -33,7 +33,11 @@ D void each_position(const typename K::Args& a, typename K::At& t, int n, int y,
   Ix e = begin + y;
   // Shifted: each load takes up to 2 V elements of memory from where a lane's columns begin, and n = 2 V says that they are there. The last
   // positions do not have them.
-  const Ix width = K::rows(a), last = K::columns(a) - 1 - (2 * K::V + width - 1) / width, safe = K::Shifted && last < end ? last : end;
+  Ix safe = end;
+  if constexpr (K::Shifted) {
+    const Ix width = K::rows(a), last = K::columns(a) - 1 - (2 * K::V + width - 1) / width;
+    if (last < safe) safe = last;
+  }
 #pragma unroll 1
   for (; e + (U - 1) * Y < safe; e += U * Y) {
     typename K::template Raw<S> raw[U];

@@ -41,21 +41,17 @@ template <int E, int Team> D void get_run(char* to, const char* from, u32 bytes,
   const u32 whole = piece + (span + 15) <= end ? (span + 15) & ~15u : (u32)(end - piece) & ~15u;
 #pragma unroll 4
   for (u32 at = (u32)thread * 16; at < whole; at += Team * 16) copy_piece(to + at, piece + at, policy);
-  if (whole < span && thread < 16 / E) {
-    const u32 at = whole + (u32)thread * E;
-    if (at < span) copy_element<E>(to + at, piece + at);
-  }
+  const u32 at = whole + (u32)thread * E;  // less than a piece is left
+  if (at < span) copy_element<E>(to + at, piece + at);
 }
 // The way back: both lie alike between 16-byte pieces.
 template <int E, int Team> D void put_run(char* to, const char* from, u32 bytes, int thread) {
   const u32 before = (u32)(-(u64)to & 15), head = before < bytes ? before : bytes, tail = head + (bytes - head) / 16 * 16;
 #pragma unroll 4
   for (u32 at = head + (u32)thread * 16; at < tail; at += Team * 16) *(uint4*)(to + at) = *(const uint4*)(from + at);
-  if (thread < 16 / E) {
-    const u32 at = (u32)thread * E;
-    if (at < head) copy_element<E>(to + at, from + at);
-    if (tail + at < bytes) copy_element<E>(to + tail + at, from + tail + at);
-  }
+  const u32 at = (u32)thread * E;  // less than a piece at each end
+  if (at < head) copy_element<E>(to + at, from + at);
+  if (tail + at < bytes) copy_element<E>(to + tail + at, from + tail + at);
 }
 // Zeros.
 template <int Team> D void pad_run(char* from, const char* end, int thread) {
@@ -154,8 +150,8 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Slots> D void r
       K::put_tile(a, kTile, first * columns, count * columns, tile, thread, Int<kTeam>());
     }
     first += stride;
-    if (first < rows) together();
+    together();
     if (++slot == Slots) slot = 0;
   }
-  copies_wait<0>();
+  if constexpr (Slots > 1) copies_wait<0>();  // groups without a copy
 }
