@@ -113,7 +113,7 @@ void Body::fetch(Val load, const std::string& words) {
   const std::string p = w_.args.field(Slot::pointer, w_.view.access_of[load]);
   const bool wide = w_.view.wide(load), each = wide && (w_.scattered(load) || !w_.contiguous(load));
   const std::string valid = w_.valid();
-  const bool shifted = w_.schedule.skeleton == Template::column && w_.access(load).staged;
+  const bool shifted = !each && w_.schedule.skeleton == Template::column && w_.access(load).staged;
   const bool tail = wide && (!valid.empty() || shifted);
   const bool streamed = policy_ && !each && w_.access(load).streamed;
   const Val guard = inst.map.guard;

@@ -53,18 +53,16 @@ bool grants(const Kernel& kernel, const Reduction& r, Relax what) {
   return false;
 }
 bool few_terms(const Kernel& kernel, const Reduction& r) { return grants(kernel, r, kFewerTerms); }
-/// A maximum as a power of 2, rounded.
-std::string scaled(const std::string& m) { return "(" + m + " * log2e_at(" + m + "))"; }
 /// e^(x - m) of an online state, for an element x; and the factor from one maximum to another.
 std::string exp_of(Writer& w, const Reduction& r, const std::string& x, const std::string& m) {
-  if (few_terms(w.kernel(), r)) return "exp2_few(fmaf(" + x + ", log2e_at(" + m + "), -" + scaled(m) + "))";
+  if (few_terms(w.kernel(), r)) return "exp2_few(fmaf(" + x + ", log2e_at(" + m + "), -scaled(" + m + ")))";
   if (grants(w.kernel(), r, kNear)) return "exp_near(" + x + " - " + m + ")";
   const DType type = compute_type(r.accumulate);
   w.use_formula(Op::exp, type);
   return formula_name(Op::exp, type) + "(" + x + " - " + m + ")";
 }
 std::string rescale(Writer& w, const Reduction& r, const std::string& from, const std::string& to) {
-  if (few_terms(w.kernel(), r)) return "exp2_few(" + scaled(from) + " - " + scaled(to) + ")";
+  if (few_terms(w.kernel(), r)) return "exp2_few(" + from + " * log2e_at(" + to + ") - scaled(" + to + "))";
   return exp_of(w, r, from, to);
 }
 
@@ -343,7 +341,7 @@ std::string result_text(const Kernel& kernel, const Inst& result, const StateLay
   } else if (r.fold == Fold::online) {
     // Of two sweeps, exp(x - max) is NaN where all elements are -inf; of nothing the sum is 0.
     const std::string m = "acc.m" + id + x, sum = "acc.s" + id + x;
-    const std::string exact = few_terms(kernel, r) ? sum + " * exp2_few(-fmaf(" + m + ", log2e_at(" + m + "), -" + scaled(m) + "))" : sum;
+    const std::string exact = few_terms(kernel, r) ? sum + " * exp2_few(-fmaf(" + m + ", log2e_at(" + m + "), -scaled(" + m + ")))" : sum;
     value = result.index == 0 ? "acc.m" + id + x
                               : "(" + m + " != lowest<" + c_type(from) + ">() ? " + exact + " : columns(a) != 0 ? " + m + " - " + m + " : " + sum + ")";
   } else {

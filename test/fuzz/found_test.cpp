@@ -138,6 +138,30 @@ TEST(Found, SweepsWithStatesOfSeveralSizesShareScratch) {
   }
 }
 
+TEST(Found, ColumnsOfATransposedInputThatBeginAnywhere) {
+  // A load an element was taken for one of shifted vectors: the text had a brace too few.
+  if (!is_here("simt")) GTEST_SKIP() << "wants libfusec_simt.so";
+  const Result<Graph> graph = parse(R"(graph @g(%x: bf16[33,33], %r: i16[33,33]) -> i16[33,33] {
+    %0: bf16[33] = sum %x {axes=[1]}
+    %1: i16[33] = cast %0 {to=i16}
+    %y: i16[33,33] = or %r, %1
+    return %y
+  })");
+  ASSERT_TRUE(graph) << graph.error().text();
+  const Result<Program> program = compile(*graph, {.device = "simt", .cache = false});
+  ASSERT_TRUE(program) << program.error().text();
+  const Tensor x = fuzz::random_tensor(DType::bf16, {33, 33}, 1, 0), r = fuzz::random_tensor(DType::i16, {33, 33}, 2, 0);
+  const std::vector<int64_t> extents = {33, 33}, turned = {1, 33}, dense = {33, 1};
+  alignas(32) std::byte xs[33 * 33 * 2], rs[33 * 33 * 2];
+  std::copy(x.data.begin(), x.data.end(), xs), std::copy(r.data.begin(), r.data.end(), rs);
+  for (const std::vector<int64_t>& of_x : {turned, dense})
+    for (const std::vector<int64_t>& of_r : {turned, dense}) {
+      std::vector<int16_t> y(33 * 33);
+      const Status done = program->run({{xs, extents, of_x}, {rs, extents, of_r}}, {{y.data(), extents}});
+      EXPECT_TRUE(done) << done.error().text();
+    }
+}
+
 TEST(Found, NarrowFormsOverflowInFusedModesToo) {
   // The form that ends in f16 or bf16 gave a large number for an infinity where fused mode left the rounding out.
   if (!is_here("cpu")) GTEST_SKIP() << "wants the CPU back end";
