@@ -162,8 +162,8 @@ Value layer_norm(Writer& w) {
   const Writer::Moments m = w.moments(w.args[0], w.attrs.axes, 0, true);
   const Value scale = w.node(Op::rsqrt, {w.add(m.variance, w.scalar(w.attrs.eps))});
   if (!m.residual.valid()) return affine(w, w.mul(m.deviation, scale));
-  const Value shift = w.mul(m.residual, scale);  // known before the product, so that an element costs one fma
-  return affine(w, w.sub(w.mul(m.deviation, scale), shift));
+  const Value shift = w.node(Op::neg, {w.mul(m.residual, scale)});  // a product and a sum: an element costs one fma
+  return affine(w, w.add(w.mul(m.deviation, scale), shift));
 }
 
 Value rms_norm(Writer& w) {
