@@ -74,6 +74,10 @@ Machine machine(DType accumulator) {
 }
 
 Keys from_numbers(const Order& order, double low, double high) {
+  if (!std::isinf(order.number(order.highest()))) {  // f8e4m3 has no infinity: half a step beyond the largest is a NaN
+    if (low > 464 || high < -464) return {0, 0, true};
+    if (high > 464 || low < -464) return Keys::free(order);
+  }
   Keys out{order.nearest(low), order.nearest(high)};
   // A sum of zeros of both signs, or of what cancels, has either sign.
   if (out.low == order.zero_above()) out.low = order.zero_below();
