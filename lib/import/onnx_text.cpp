@@ -16,14 +16,22 @@ namespace {
 
 bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.'; }
 
-/// The last part of a path, without the "_output_0" that exporters append, in plain characters.
+constexpr size_t kLong = 40;  // characters of a name: what is longer is cut to its last words
+
+bool reads_well(std::string_view name) { return is_plain_name(name) && name.size() <= kLong; }
+
+/// The last part of a path, or its last words, without the "_output_0" that exporters append, in plain characters.
 std::string short_name(std::string_view name) {
   constexpr std::string_view kSuffix = "_output_0";
   while (!name.empty() && name.back() == '/') name.remove_suffix(1);
   name.remove_prefix(name.find_last_of("/:") + 1);  // npos + 1 is 0
   if (name.size() > kSuffix.size() && name.ends_with(kSuffix)) name.remove_suffix(kSuffix.size());
   std::string out;
-  for (char c : name.substr(0, 60)) out += is_word(c) ? c : '_';
+  if (name.size() > kLong) {
+    name.remove_prefix(name.size() - kLong);
+    if (const size_t word = name.find('_'); word != name.npos && word + 1 < name.size()) name.remove_prefix(word + 1);
+  }
+  for (char c : name) out += is_word(c) ? c : '_';
   return out.empty() || !is_plain_name(out) ? "v" + out : out;
 }
 
@@ -32,14 +40,14 @@ std::unordered_map<std::string, std::string> labels_of(const Graph& graph) {
   std::unordered_set<std::string> taken;
   for (const Port& p : graph.inputs()) taken.insert(p.name);
   for (NodeId id = 0; id < graph.size(); ++id)
-    if (is_plain_name(graph.label(id))) taken.insert(graph.label(id));
+    if (reads_well(graph.label(id))) taken.insert(graph.label(id));
   std::unordered_map<std::string, std::string> out;
   std::unordered_map<std::string, size_t> next;
   for (NodeId id = 0; id < graph.size(); ++id) {
     const std::string& label = graph.label(id);
     if (label.empty() || out.contains(label)) continue;
     std::string& name = out[label];
-    if (is_plain_name(label)) {
+    if (reads_well(label)) {
       name = label;
       continue;
     }
@@ -72,7 +80,7 @@ std::string import_text(const Imported& imported) {
     for (NodeId arg : node.args) args.push_back(values[arg]);
     values[id] = b.add(node.op, std::move(args), *node.attrs);
     const std::string& label = graph.label(id);
-    if (label.empty()) continue;
+    if (label.empty() || graph.is_scalar_constant(id)) continue;  // written where it is used
     const std::string& name = labels.at(label);
     b.label(values[id], name);
     if (const auto source = imported.sources.find(label); source != imported.sources.end())

@@ -98,6 +98,17 @@ graph @test(%x: f32[N,3]) -> f32[N,3] {
   return %y
 }
 )");
+  const std::string path = "LayerNormalization_of_the_third_block_function_scaled";
+  const Model longer = calling({node("Constant", {}, {"half"}, {real("value_float", 0.5)}), node("Mul", {"x", "half"}, {path}), node("Neg", {path}, {"y"})}, {});
+  EXPECT_EQ(text_of(longer), R"(; ONNX, operator set 17
+graph @test(%x: f32[N,3]) -> f32[N,3] {
+  ; node 1 Mul: "LayerNormalization_of_the_third_block_function_scaled"
+  %of_the_third_block_function_scaled: f32[N,3] = mul %x, 0.5
+  ; node 2 Neg
+  %y: f32[N,3] = neg %of_the_third_block_function_scaled
+  return %y
+}
+)");
   const Result<Graph> back = parse(text_of(m));
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(back->inputs().size(), 1u);
