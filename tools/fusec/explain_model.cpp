@@ -56,8 +56,13 @@ Sum unfused(const Graph& graph, const Sizes& sizes, const Limits& limits) {
     const Node& node = graph.node(id);
     if (is_leaf(node.op) || node.op == Op::reshape || node.op == Op::broadcast) continue;
     const std::set<NodeId> reads(node.args.begin(), node.args.end());
-    double bytes = value_bytes(graph, id, sizes);
-    for (NodeId a : reads) bytes += value_bytes(graph, a, sizes);
+    const double result = value_bytes(graph, id, sizes);
+    const bool picks = node.op == Op::slice || node.op == Op::gather;  // reads of its first operand what it gives
+    double bytes = result;
+    for (NodeId a : reads) {
+      const double operand = value_bytes(graph, a, sizes);
+      bytes += picks && a == node.args[0] ? std::min(operand, result) : operand;
+    }
     ++out.kernels, out.bytes += bytes;
     out.seconds += std::max({bytes / std::max(limits.copy, 1.0),
                              node_work(graph, id, sizes) / std::max(limits.arithmetic, 1.0), limits.launch});
