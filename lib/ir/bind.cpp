@@ -2,6 +2,8 @@
 // dim such as 2*N+1 is solved when it is the only unknown there; then everything is checked, also bounds of slices and the
 // dims of nodes in between, which no input shows.
 
+#include <algorithm>
+
 #include "fusec/graph.h"
 #include "lib/support/text.h"
 
@@ -123,6 +125,7 @@ struct Binder {
     }
     if (auto fits = check_type(bound); !fits) return fits;
     if (n.op == Op::slice) return check_slice(n);
+    if (n.op == Op::argmax || n.op == Op::argmin) return check_index(n);
     if (n.op == Op::size && !n.attrs->shape[0].value(sizes))
       return input_error("the size " + n.attrs->shape[0].text() + " follows from no input, or leaves 64 bits");
     if (n.op != Op::pad) return Done{};
@@ -130,6 +133,20 @@ struct Binder {
       for (const Dim& d : *list)
         if (d.value(sizes).value_or(-1) < 0) return input_error("a pad of " + d.text() + " elements is negative");
     return Done{};
+  }
+
+  /// Results of argmax over nothing have no value to give; no results at all are fine.
+  Status check_index(const Node& n) const {
+    const Shape& shape = graph.node(n.args[0]).type.shape;
+    const std::vector<int64_t>& axes = n.attrs->axes;
+    std::optional<size_t> empty;
+    for (size_t k = 0; k < shape.size(); ++k) {
+      if (shape[k].value(sizes) != 0) continue;
+      if (std::find(axes.begin(), axes.end(), int64_t(k)) == axes.end()) return Done{};
+      empty = k;
+    }
+    if (!empty) return Done{};
+    return input_error("axis " + std::to_string(*empty) + " is empty in this call, so there is no index to give");
   }
 
   Status check_slice(const Node& n) const {

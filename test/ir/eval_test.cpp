@@ -243,7 +243,7 @@ TEST(Eval, R17_Empty) {
   ASSERT_TRUE(g);
   auto out = evaluate(*g, std::vector<Tensor>{{DType::f32, {0}, {}}});
   ASSERT_FALSE(out);
-  EXPECT_EQ(out.error().message, "argmax: no elements along the reduced axes, so there is no index to give");
+  EXPECT_EQ(out.error().message, "argmax: axis 0 is empty in this call, so there is no index to give");
 }
 
 TEST(Eval, R18_Axes) {
@@ -409,6 +409,9 @@ TEST(Eval, SymbolsAreSolvedAndChecked) {
   EXPECT_EQ(message("graph @t(%x: f32[N]) -> f32[5] { %y = slice %x {start=[0], stop=[5]} return %y }", {{6}}), "N=6 ");
   EXPECT_EQ(message("graph @t(%x: f32[N]) -> f32[5] { %y = slice %x {start=[0], stop=[5]} return %y }", {{4}}), "slice: axis 0: 0 to 5 is no part of N = 4");
   EXPECT_EQ(message("graph @t(%x: f32[N]) -> f32[N] { %y = iota {shape=[M]} %z = sum %y %w = mul %x, %z return %w }", {{4}}), "iota: the dim M of f32[M] follows from no input, or leaves 64 bits");
+  const char* argmax = "graph @t(%x: f32[N,M]) -> i64[M] { %y = argmax %x {axes=[0]} return %y }";
+  EXPECT_EQ(message(argmax, {{0, 3}}), "argmax: axis 0 is empty in this call, so there is no index to give");
+  EXPECT_EQ(message(argmax, {{0, 0}}), "M=0 N=0 ");
   EXPECT_EQ(message("graph @t(%x: f32[N-5]) -> f32[N-5] { return %x }", {{4}}), "N=9 ");
   EXPECT_EQ(message("graph @t(%x: f32[N+5]) -> f32[N+5] { return %x }", {{4}}), "the size N is -1 from axis 0 of input \"x\": it cannot be negative");
   EXPECT_EQ(message("graph @t(%x: f32[N,1], %y: f32[1,M]) -> f32[N,M] { %y2 = add %x, %y return %y2 }", {{int64_t{1} << 40, 1}, {1, int64_t{1} << 40}}), "add: f32[1099511627776,1099511627776] has 2^63 elements or more");
