@@ -52,13 +52,14 @@ Layout random_layout(const std::vector<int64_t>& extents, bool output, uint64_t 
   }
   out.strides = strides_in_order(extents, axes, step, gap);
   if (!output && !axes.empty() && random.chance(8)) out.strides[random.below(axes.size())] = 0;
+  const bool empty = std::find(extents.begin(), extents.end(), 0) != extents.end();  // takes no memory, however long its other axes are
   if (!output && !axes.empty() && random.chance(12)) {
     const size_t axis = random.below(axes.size());
-    out.offset += std::max<int64_t>(0, extents[axis] - 1) * out.strides[axis];
+    if (!empty) out.offset += (extents[axis] - 1) * out.strides[axis];
     out.strides[axis] = -out.strides[axis];
   }
   int64_t last = out.offset;
-  for (size_t k = 0; k < extents.size(); ++k) last += std::max<int64_t>(0, extents[k] - 1) * std::max<int64_t>(0, out.strides[k]);
+  for (size_t k = 0; !empty && k < extents.size(); ++k) last += (extents[k] - 1) * std::max<int64_t>(0, out.strides[k]);
   out.elements = last + 1 + int64_t(random.below(3));
   return out;
 }

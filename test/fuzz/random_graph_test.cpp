@@ -64,6 +64,13 @@ TEST(RandomInput, LayoutsAreOfEveryKindAndWithinTheirBlock) {
   for (int count : {dense, odd, repeated, backwards, moved, gaps}) EXPECT_GT(count, 40);
 }
 
+TEST(RandomInput, EmptyOnesTakeNoMemoryHoweverLongTheirOtherAxes) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    EXPECT_LT(fuzz::random_input("x", DType::u64, {8192, 8192, 4096, 0}, seed).layout.elements, 8);
+    EXPECT_LT(fuzz::output_block("y", DType::u64, {0, 8192, 8192, 4096}, seed).layout.elements, 8);
+  }
+}
+
 TEST(RandomInput, WhatAnOutputLeavesAloneIsSeen) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     fuzz::Placed p = fuzz::output_block("y", DType::f32, {3, 5}, seed);

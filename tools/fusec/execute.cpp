@@ -241,8 +241,11 @@ Result<Inputs> complete_inputs(const Graph& graph, Tensors given, const std::vec
         return input_error("dim " + missing + " of %" + port.name + " has no size: give --dim " + missing + "=1024, or an input that has it");
       }
       extents.push_back(*extent);
-      if (__builtin_mul_overflow(count, *extent, &count) || count > int64_t{1} << 40) return input_error("input %" + port.name + " is too large to draw");
     }
+    const bool empty = std::find(extents.begin(), extents.end(), 0) != extents.end();
+    for (const int64_t extent : extents)
+      if (!empty && (__builtin_mul_overflow(count, extent, &count) || count > int64_t{1} << 40))
+        return input_error("input %" + port.name + " is too large to draw");
     out.values.push_back(draw(port.name, type.dtype, std::move(extents), seed));
     out.drawn.push_back(port.name);
   }
