@@ -1,5 +1,6 @@
 // A row's sum has the same bits however its elements lie in memory: dense, apart, padded, transposed, behind any alignment. The CPU takes
-// another order where another axis, or none, is contiguous (docs/numerics.md): there only padding and alignment are compared.
+// another order where another axis, or none, is contiguous, and CUDA where rows of an odd length lie without a gap (docs/numerics.md): on the
+// CPU only padding and alignment are compared, and odd rows on CUDA with those that lie with a gap as they do.
 
 #include <fusec/fusec.h>
 #include <gtest/gtest.h>
@@ -32,8 +33,8 @@ struct Way {
   int64_t row, element, offset;  // strides: row < 0 = columns * element + (-row - 1) of padding; element 0: columns first
   bool on_cpu;
 };
-const Way kWays[] = {{"stride 2", -1, 2, 0, false}, {"stride 3 and padding", -6, 3, 0, false}, {"padding", -4, 1, 0, true},
-                     {"padding to a vector", -17, 1, 0, true}, {"offset", -1, 1, 1, true}, {"transposed", 1, 0, 0, false}};
+const Way kWays[] = {{"offset", -1, 1, 1, true}, {"padding", -4, 1, 0, true}, {"padding to a vector", -17, 1, 0, true},
+                     {"stride 2", -1, 2, 0, false}, {"stride 3 and padding", -6, 3, 0, false}, {"transposed", 1, 0, 0, false}};
 
 float drawn(uint64_t n) {
   n = (n + 1) * 0x9e3779b97f4a7c15u;
@@ -54,6 +55,7 @@ void check(const Case& c, const std::string& device, int64_t rows, int64_t colum
   for (size_t i = 0; i < dense.size(); ++i) dense[i] = drawn(i);
   const Status first = program->run({{dense.data(), in}}, {{want.data(), out}});
   ASSERT_TRUE(first) << first.error().text();
+  bool odd = device == "simt" && !by_column && columns % 4 != 0;  // `want` is of dense rows still
   for (const Way& way : kWays) {
     if (device == "cpu" && !way.on_cpu) continue;
     const int64_t element = way.element ? way.element : in[0], row = way.row < 0 ? in[1] * element - way.row - 1 : way.row;
@@ -63,7 +65,9 @@ void check(const Case& c, const std::string& device, int64_t rows, int64_t colum
     const std::vector<int64_t> strides{row, element};
     const Status s = program->run({{memory.data() + way.offset, in, strides}}, {{got.data(), out}});
     ASSERT_TRUE(s) << s.error().text();
-    EXPECT_EQ(std::memcmp(got.data(), want.data(), results * sizeof(float)), 0) << c.name << " of " << rows << " x " << columns << ", " << way.name << " on " << device;
+    if (odd && way.row != -1) want = got, odd = false;
+    EXPECT_EQ(std::memcmp(got.data(), want.data(), results * sizeof(float)), 0)
+        << c.name << " of " << rows << " x " << columns << ", " << way.name << " on " << device;
   }
 }
 
