@@ -107,6 +107,9 @@ TEST_F(Cli, FilesInAndOut) {
   write("f.fus", kGraph);
   write("x.npy", npy("(2, 3)", {1, -2, 3, -4, 5, -6}));
   write("y.npy", npy("(3,)", {1, 1, 1}));
+  write("twice.fus", "graph @g(%y: f32[2*N+1]) -> f32[2*N+1] {\n  return %y\n}\n");
+  EXPECT_EQ(run("run twice.fus -i y=y.npy --dim N=1 --device reference").status, 0);
+  EXPECT_NE(run("run twice.fus -i y=y.npy --dim N=2 --device reference").err.find("axis 0 of %y is 3 in its file, and 2*N+1 is 5"), std::string::npos);
   const std::string want = npy("(2, 3, )", {2, 0, 4, 0, 6, 0});
   EXPECT_EQ(run("run f.fus -i x=x.npy -i y=y.npy -o r=r.npy --device reference").status, 0);
   EXPECT_EQ(read(dir / "r.npy"), want);

@@ -220,6 +220,16 @@ Result<Inputs> complete_inputs(const Graph& graph, Tensors given, const std::vec
           return input_error("dim " + names[0] + " is " + std::to_string(found->second.extents[k]) + " in the file of %" + port.name +
                              ", and " + std::to_string(known->second) + " elsewhere");
   }
+  for (const Port& port : graph.inputs()) {  // 2*N and the like, of dims that are known now
+    auto found = given.find(port.name);
+    const Shape& shape = graph.node(port.node).type.shape;
+    if (found == given.end() || found->second.extents.size() != shape.size()) continue;
+    for (size_t k = 0; k < shape.size(); ++k)
+      if (const auto extent = shape[k].value(*sizes);
+          extent && !shape[k].symbols().empty() && *extent != found->second.extents[k])
+        return input_error("axis " + std::to_string(k) + " of %" + port.name + " is " + std::to_string(found->second.extents[k]) +
+                           " in its file, and " + shape[k].text() + " is " + std::to_string(*extent));
+  }
   Inputs out;
   for (const Port& port : graph.inputs()) {
     const Type& type = graph.node(port.node).type;

@@ -169,11 +169,13 @@ Result<std::vector<fs::path>> find(const std::string& path) {
   std::error_code error;
   if (!fs::exists(path, error)) return input_error("there is no " + path);
   if (!fs::is_directory(path, error)) return std::vector<fs::path>{path};
-  if (fs::exists(fs::path(path) / "model.onnx")) return std::vector<fs::path>{path};
+  std::error_code unknown;  // of what may not be looked at: it is no test then
+  if (fs::exists(fs::path(path) / "model.onnx", unknown)) return std::vector<fs::path>{path};
   for (fs::recursive_directory_iterator it(path, error), end; it != end && !error; it.increment(error)) {
-    if (it->is_directory() && fs::exists(it->path() / "model.onnx")) out.push_back(it->path()), it.disable_recursion_pending();
+    if (it->is_directory(unknown) && fs::exists(it->path() / "model.onnx", unknown)) out.push_back(it->path()), it.disable_recursion_pending();
     else if (it->path().extension() == ".fus") out.push_back(it->path());
   }
+  if (error) return input_error("cannot read what is below " + path + ": " + error.message());
   std::sort(out.begin(), out.end());
   return out;
 }
