@@ -20,6 +20,24 @@ bool is_read(const WholeModel& model, size_t tensor) {
   return false;
 }
 
+/// Why a tensor has no shape: what is said of the node that gives it, else what could give it one.
+Error unknown_shape(const WholeModel& model, size_t tensor) {
+  for (const ModelStep& step : model.steps) {
+    if (step.is_region() || std::find(step.outputs.begin(), step.outputs.end(), std::optional(tensor)) == step.outputs.end()) continue;
+    const ModelBoundary& b = model.boundaries[*step.boundary];
+    const std::string node = "node " + std::to_string(b.node) + " (" + b.op + "), which gives " + quoted(model.tensors[tensor].name) + ": ";
+    if (!b.reason.empty()) return input_error(node + b.reason);
+    std::string operands;
+    for (const std::optional<size_t>& input : step.inputs) {
+      if (!input || !model.tensors[*input].type) continue;
+      operands += (operands.empty() ? "" : ", ") + text(*model.tensors[*input].type);
+    }
+    return input_error(node + "no shape follows from " + (operands.empty() ? "its operands" : operands) +
+                       "; --dim, or inputs that it depends on, may give one");
+  }
+  return input_error("the shape of " + quoted(model.tensors[tensor].name) + " is not known: give --dim, or the inputs that it depends on");
+}
+
 /// Operators that nobody here computes: all of them, so that one try tells everything. Then values without a size.
 Status check(const WholeModel& model) {
   std::map<std::string, size_t> missing;
@@ -39,9 +57,7 @@ Status check(const WholeModel& model) {
   for (size_t k = 0; k < model.tensors.size(); ++k) {
     const ModelTensor& t = model.tensors[k];
     if (!t.type && !is_read(model, k)) continue;
-    if (!t.type)
-      return input_error("the shape of " + quoted(t.name) +
-                         " is not known: give --dim, or the inputs that it depends on");
+    if (!t.type) return unknown_shape(model, k);
     for (const Dim& d : t.type->shape)
       if (!d.is_constant())
         return input_error("dim " + d.symbols()[0] + " of " + quoted(t.name) + " has no size: give --dim " +

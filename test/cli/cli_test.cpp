@@ -77,6 +77,9 @@ TEST_F(Cli, StatusesTellWhoseFaultItIs) {
   EXPECT_EQ(run("run f.fus").status, 2) << "N has no size";
   EXPECT_NE(run("run f.fus").err.find("--dim N="), std::string::npos);
   EXPECT_EQ(run("run missing.fus").status, 2);
+  write("empty.fus", "; nothing\n");
+  for (const char* command : {"opt", "explain", "bench", "run"})
+    EXPECT_NE(run(std::string(command) + " empty.fus").err.find("there is no graph in it"), std::string::npos) << command;
   EXPECT_EQ(run("run f.fus --dim K=3").status, 2);
   EXPECT_EQ(run("run f.fus --dim N=3 --device tpu").status, 2);
   EXPECT_EQ(run("run f.fus --dim N=3 --device cuda:99").status, 3);

@@ -222,6 +222,11 @@ TEST(Extern, NamesWhatCannotBeRun) {
   ASSERT_FALSE(got);
   EXPECT_NE(got.error().text().find("NonZero: 1 node"), std::string::npos) << got.error().text();
   EXPECT_EQ(got.error().text().find("Cast"), std::string::npos) << got.error().text();
+  Model narrow = one_node(node("MatMul", {"x", "x"}, {"y"}), {{2, 3}});
+  const Result<std::vector<Tensor>> unfit = run(narrow.bytes(), {});
+  ASSERT_FALSE(unfit);
+  EXPECT_NE(unfit.error().text().find("node 0 (MatMul), which gives \"y\": no shape follows from f32[2,3], f32[2,3]"), std::string::npos)
+      << unfit.error().text();
   const Result<std::vector<Tensor>> open = run(network().bytes(), {});
   ASSERT_FALSE(open);
   EXPECT_NE(open.error().text().find("N"), std::string::npos);

@@ -92,13 +92,14 @@ Result<std::vector<Graph>> load_graphs(const std::string& path) {
   }
   Result<std::string> text = read_input(path);
   if (!text) return text.error();
-  return parse_all(*text, path);
+  Result<std::vector<Graph>> graphs = parse_all(*text, path);
+  if (graphs && graphs->empty()) return input_error(path + ": there is no graph in it");
+  return graphs;
 }
 
 Result<Graph> load_graph(const std::string& path, const std::string& name) {
   Result<std::vector<Graph>> graphs = load_graphs(path);
   if (!graphs) return graphs.error();
-  if (graphs->empty()) return input_error(path + ": there is no graph in it");
   if (name.empty() && graphs->size() == 1) return graphs->front();
   std::string names;
   for (const Graph& graph : *graphs) {
