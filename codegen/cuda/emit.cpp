@@ -10,20 +10,13 @@
 
 #include <algorithm>
 
-#include "codegen/cuda/body.h"
 #include "codegen/cuda/cuda.h"
+#include "codegen/cuda/emitter.h"
 #include "codegen/cuda/prune.h"
-#include "codegen/cuda/ring.h"
-#include "codegen/cuda/states.h"
 #include "codegen/cuda/texts.h"
-#include "codegen/cuda/tiles.h"
-#include "codegen/cuda/words.h"
-#include "lib/kernel/merge_sweeps.h"
 
 namespace fusec::cuda {
 namespace {
-
-std::string n(size_t i) { return std::to_string(i); }
 
 std::string text(const std::string& name) {
   for (const Text* t = kTexts; t->name; ++t)
@@ -40,81 +33,7 @@ const Library& prelude(bool narrow, bool folds) {
   return kOf[narrow + 2 * folds];
 }
 
-class Emitter {
- public:
-  Emitter(const Kernel& kernel, const Schedule& schedule)
-      : k_(kernel), s_(schedule), view_(kernel, schedule.vector_axis), w_(view_, schedule) {
-    view_.flat = s_.skeleton == Template::pointwise && s_.edges == Edges::window;
-    w_.V = std::max<unsigned>(1, kernel.axes.empty() ? 1 : schedule.lane[schedule.vector_axis]);
-    held_ = s_.skeleton == Template::rows && s_.keep != Keep::reload;
-    copies_ = s_.skeleton == Template::ring && s_.slots > 0;
-    tiled_ = s_.skeleton == Template::rows && s_.keep == Keep::registers && s_.slots > 0;
-    column_ = k_.has_reductions() && !(k_.reduced_axes() >> s_.vector_axis & 1);
-    folds_ = view_.folds();
-    together_ = s_.skeleton == Template::ring;
-    for (size_t s = 0; s < folds_; ++s) together_ &= folds_together(k_, s);
-    w_.choose_pairs();
-    find_row_values();
-  }
-
-  Code code();
-
- private:
-  // Which values are where.
-  void find_row_values();
-  bool is_row(Val v) const { return view_.level(v) == Level::row; }
-  std::vector<Val> targets(size_t pass) const;
-  std::vector<Val> loads(const std::vector<Val>& targets) const;
-  bool in_cut(Val v) const { return std::find(s_.cut.begin(), s_.cut.end(), v) != s_.cut.end(); }
-  DType kept_type(Val v) const { return cuda::kept_type(k_, v); }
-  std::string kept_words(Val v) const;
-  unsigned lanes() const { return column_ ? w_.V : 1; }
-  bool exact() const;
-  bool shifted() const;
-
-  // Parts of K.
-  Body body(int indent) {
-    Body out(w_, indent);
-    for (Val v : row_values_) out.have(v, "row.v" + n(v));
-    return out;
-  }
-  void choose_exchange();
-  void have_kept(Body& body, size_t pass) const;
-  void have_raw(Body& body, size_t pass) const;
-  std::string row_members();
-  std::string row_stage(size_t stage, std::string* results);
-  std::string row_at(bool reduced);
-  std::string decompose(const std::vector<unsigned>& axes, const std::set<unsigned>& wanted);
-  std::string tiles();
-  std::string slot_offset(Val v) const, column_offset(Val v) const;
-  std::string lead(Body& body, Val v);
-  std::string taken(const std::vector<Val>& list) const;
-  std::string copies();
-  void place();
-  std::string runs();
-  void passes();
-  void held();
-  void finishes();
-  void stores();
-
-  void function(const std::string& head, const std::string& statements) { functions_ += "  D void " + head + " {\n" + statements + "  }\n"; }
-  std::string entry() const;
-  std::vector<std::string> skeletons() const;
-
-  const Kernel& k_;
-  const Schedule& s_;
-  View view_;
-  Writer w_;
-  // Rows in registers: after this pass, whatever follows needs only this value of each element, and it takes the place of the word kept.
-  // Softmax keeps exp(x - max) once the sum has it, and no later sweep takes it again.
-  size_t exchange_pass_ = ~size_t{0};
-  Val exchanged_ = kNoVal;
-  bool held_, column_, copies_, tiled_, together_;
-  bool early_ = false, hides_ = false;  // rows_held: are parameters loaded with the row, and are words hidden between sweeps?
-  size_t folds_;
-  std::vector<Val> row_values_;
-  std::string structs_, functions_;
-};
+}  // namespace
 
 void Emitter::find_row_values() {
   std::vector<Val> all = view_.element_stores();
@@ -392,163 +311,6 @@ void Emitter::held() {
   function("store(const Args& a, const At& t, int n, const Keep& keep, const Late& late, const Row& row)", store.take());
 }
 
-/// Where a load's slice begins in a slot: one load after the other.
-std::string Emitter::slot_offset(Val v) const {
-  size_t before = 0, size = 0;
-  for (Val c : s_.cut) {
-    if (c == v) break;
-    ++before;
-    size += bytes(w_.operand(c).type);
-  }
-  return "slice * " + n(size) + (ring_windowed(view_, s_) ? " + " + n(16 * before) : "");
-}
-
-/// The same of the parameters of a block's columns, behind the slots.
-std::string Emitter::column_offset(Val v) const {
-  size_t before = 0, size = 0;
-  for (Val c : ring_columns(view_, s_)) {
-    if (c == v) break;
-    if (w_.access(c).staged) ++before, size += bytes(w_.operand(c).type);
-  }
-  return "part * " + n(size) + " + " + n(16 * before);
-}
-
-/// A slice that begins between two 16-byte pieces of memory begins between the same ones in its slot.
-std::string Emitter::lead(Body& body, Val v) {
-  if (w_.access(v).bytes == 16) return "";
-  const std::string at = w_.args.field(Slot::pointer, view_.access_of[v]) + " + (" + body.offset(v, "") + ")";
-  return " + (Ix)((u32)(u64)(" + at + ") - (u32)at * " + n(bytes(w_.operand(v).type)) + " & 15u)";
-}
-
-// What ring.cuh asks for: the copies of a slice of a row. A load is one run, or one for each run of the vector axis.
-std::string Emitter::copies() {
-  size_t row = 0;
-  std::string issue = "    if (to <= from) {\n      barrier_arrive(full);\n      return;\n    }\n    u32 bytes = 0;\n";
-  const bool windowed = ring_windowed(view_, s_);
-  for (Val v : s_.cut) {
-    Body at = body(0);
-    const std::string size = n(bytes(w_.operand(v).type)), base = w_.args.field(Slot::pointer, view_.access_of[v]);
-    const std::string from = "(const char*)(" + base + " + (" + at.offset(v, "") + "))", to = "slot + (" + slot_offset(v);
-    row += bytes(w_.operand(v).type);
-    if (windowed) {
-      issue += "    {\n      element_at(a, from, t);\n      const char* p = " + from + ";\n";
-      issue += "      bytes += bulk_window(" + to + "), p, p + ((i64)(to - from) + V - 1) / V * V * " + size + ", (const char*)" + base + ", (const char*)(" + base +
-               " + (i64)rows(a) * columns(a)), full, policy);\n    }\n";
-      continue;
-    }
-    std::string run = "to - e";
-    if (view_.linear(k_.values[v], true) != Dim(1)) {
-      const Dim& extent = k_.axes[s_.vector_axis].extent;
-      const std::string left = (extent.is_constant() ? w_.args.dim(extent) : w_.args.field(Slot::extent, s_.vector_axis)) + " - " +
-                               w_.index(s_.vector_axis);
-      run = left + " < to - e ? " + left + " : to - e";
-    }
-    issue += "    for (Ix e = from; e < to;) {\n      element_at(a, e, t);\n      const Ix n = " + run + ";\n";
-    issue += "      bulk_load(" + to + " + (e - from) * " + size + "), " + from + ", (u32)n * " + size + "u, full, policy);\n      e += n;\n    }\n";
-    issue += "    bytes += (u32)(to - from) * " + size + "u;\n";
-  }
-  issue += "    barrier_arrive(full, bytes);\n";
-  w_.streamed = true;
-  if (copies_) function("issue(const Args& a, At& t, Ix from, Ix to, Ix slice, char* slot, u64* full, u64 policy)", issue);
-  std::string column_text = "    u32 bytes = 0;\n";
-  size_t staged = 0;
-  for (Val v : ring_columns(view_, s_)) {
-    if (!copies_ || !w_.access(v).staged) continue;
-    const std::string base = w_.args.field(Slot::pointer, view_.access_of[v]);
-    column_text += "    bytes += bulk_window(columns_at + (" + column_offset(v) + "), (const char*)(" + base + " + from), (const char*)(" + base +
-                   " + to), (const char*)" + base + ", (const char*)(" + base + " + columns(a)), full, policy);\n";
-    ++staged;
-  }
-  if (staged)
-    function("issue_columns(const Args& a, Ix from, Ix to, Ix part, char* columns_at, u64* full, u64 policy)",
-             "    if (to <= from) {\n      barrier_arrive(full);\n      return;\n    }\n" + column_text + "    barrier_arrive(full, bytes);\n");
-  const RingShape shape = ring_shape(k_, s_, 1);
-  functions_ += "  D u32 zero(const Args& a) { return " + w_.args.field(Slot::zero) + "; }\n";
-  functions_ += "  D u64 policy_of_last(const Args& a) { return make_last_policy(" + w_.args.field(Slot::policy) + "); }\n";
-  functions_ += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";
-  return "  enum { RowBytes = " + n(row) + ", LeadBytes = " + n(windowed ? 16 * s_.cut.size() : 0) + ", Granule = " + n(size_t(shape.granule)) +
-         ", Copies = " + n(copies_) + ", Kept = " + n(s_.keep == Keep::shared) + ", Together = " +
-         n(together_) + ", ColumnsStaged = " + n(staged) + " };\n";
-}
-
-// Rows in tiles: where a lane finds its elements in a slot.
-void Emitter::place() {
-  const TileShape shape = tile_shape(view_, s_);
-  for (const TileShape::Part& part : shape.parts) {
-    const std::string size = n(shape.sizes[part.region]);
-    std::string before;
-    for (size_t r = 0; r < part.region; ++r) before += "region(a, " + n(size_t(tile_rows(s_))) + ", " + n(shape.sizes[r]) + ") + ";
-    w_.placed[part.access] = "t.tile + (" + before + "((u32)t.first * " + size + "u & 15u) + t.at * " + size + ") + t.e * " + size;
-  }
-}
-
-// What rows_tiled.cuh asks for: a tile's run comes, and goes back.
-std::string Emitter::runs() {
-  const TileShape shape = tile_shape(view_, s_);
-  std::string get, put, pad, sizes;
-  for (size_t r = 0; r < shape.sizes.size(); ++r) {
-    const std::string size = n(shape.sizes[r]), region = "region(a, rows_of, " + size + ")", at = "tile" + (sizes.empty() ? "" : " + (" + sizes + ")");
-    const std::string lead = "((u32)from * " + size + "u & 15u)";
-    for (const TileShape::Part& part : shape.parts) {
-      if (part.region != r) continue;
-      const std::string base = w_.args.field(Slot::pointer, view_.access_of[part.access]), run = base + " + from), ", bytes = "(u32)(count * " + size + ")";
-      if (k_.values[part.access].kind == Kind::load) {
-        get += "    get_run<" + size + ", Team>(" + at + ", (const char*)(" + run + bytes + ", (const char*)(" + base + " + rows(a) * columns(a)), thread, policy);\n";
-        pad += "    pad_run<Team>(" + at + " + " + lead + " + count * " + size + ", " + at + " + " + region + ", thread);\n";
-      } else {
-        put += "    put_run<" + size + ", Team>((char*)(" + run + at + " + " + lead + ", " + bytes + ", thread);\n";
-      }
-    }
-    sizes += (sizes.empty() ? "" : " + ") + region;
-  }
-  w_.streamed = true;
-  functions_ += "  D u32 slot_bytes(const Args& a, int rows_of) { return " + sizes + "; }\n";
-  auto run = [&](const std::string& name, const std::string& tile, const std::string& more, const std::string& text) {
-    functions_ += "  template <int Team> D void " + name + "(const Args& a, int rows_of, Ix from, Ix count, " + tile + " tile, int thread, " + more + "Int<Team>) {\n" + text + "  }\n";
-  };
-  run("get_tile", "char*", "u64 policy, ", get);
-  run("put_tile", "const char*", "", put);
-  run("pad_tile", "char*", "", pad);
-  return "  enum { Puts = " + n(!put.empty()) + " };\n  D u32 region(const Args& a, int rows_of, u32 size) { return ((u32)rows_of * (u32)columns(a) * size + 30u) & ~15u; }\n";
-}
-
-// What transpose.cuh asks for: tiles over (i, j), operands that are staged, indices without a linear number.
-std::string Emitter::tiles() {
-  const unsigned j = s_.vector_axis, i = static_cast<unsigned>(tile_axis(s_));
-  w_.row_indices.insert(i), w_.row_indices.insert(j);
-  const size_t T = s_.block[j];
-  size_t count = 0, offset = 0;
-  for (Val v : view_.accesses) {
-    if (k_.values[v].kind != Kind::load || !w_.access(v).staged) continue;
-    const std::string p = n(count++);
-    const size_t size = bytes(k_.operands[k_.values[v].operand].type);
-    structs_ += "template <> struct StageOf<" + p + "> { enum { Size = " + n(size) + ", Offset = " + n(offset) + " }; };\n";
-    offset += stage_bytes(T, size);
-    functions_ += "  D Words<" + n(size * w_.V) + ">& staged(Int<" + p + ">, Raw<0>& raw) { return raw.l" + n(v) + "; }\n";
-    Body stage = body(4);
-    stage.have_policy();
-    stage.fetch_along(v, i, "w");
-    function("stage(Int<" + p + ">, const Args& a, const At& t, int n, u64 policy, Words<16>& w)", stage.take());
-  }
-  std::string outer = w_.args.dim(1);
-  Dim product = 1;
-  std::vector<unsigned> others;
-  for (unsigned axis = 0; axis < k_.axes.size(); ++axis)
-    if (axis != i && axis != j && !k_.axes[axis].extent.is(1)) others.push_back(axis), product = product * k_.axes[axis].extent;
-  auto extent = [&](unsigned axis) {
-    const Dim& d = k_.axes[axis].extent;
-    return d.is_constant() ? w_.args.dim(d) : w_.args.field(Slot::extent, axis);
-  };
-  std::string product_text;
-  for (unsigned axis : others) product_text += (product_text.empty() ? "" : " * ") + extent(axis);
-  functions_ += "  D Ix outer(const Args& a) { return " + (product_text.empty() ? "1" : product_text) + "; }\n";
-  functions_ += "  D Ix extent_i(const Args& a) { return " + extent(i) + "; }\n  D Ix extent_j(const Args& a) { return " + extent(j) + "; }\n";
-  functions_ += "  D void place(At& t, Ix i, Ix j) { t.i" + n(i) + " = i; t.i" + n(j) + " = j; }\n";
-  for (unsigned axis : others) w_.row_indices.insert(axis);
-  function("outer_at(const Args& a, Ix q, At& t)", decompose(others, w_.row_indices));
-  return "  enum { Staged = " + n(count) + ", TileBytes = " + n(offset) + " };\n  template <int P> using Stage = StageOf<P>;\n";
-}
-
 void Emitter::finishes() {
   function("row(const Args& a, const At& t, int n, Row& row)", row_stage(0, nullptr));
   for (size_t s = 0; s < folds_; ++s) {
@@ -692,8 +454,6 @@ Code Emitter::code() {
   out.text.insert(0, prelude(narrow, folds_ > 0).reached_from(out.text));
   return out;
 }
-
-}  // namespace
 
 Code emit(const Kernel& kernel, const Schedule& schedule) {
   if (!schedule.merged) return Emitter(kernel, schedule).code();

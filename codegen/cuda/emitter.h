@@ -1,0 +1,94 @@
+#pragma once
+// What emit() is made of; its parts are in emit.cpp and, for skeletons that move elements through shared memory, emit_copies.cpp.
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codegen/cuda/body.h"
+#include "codegen/cuda/states.h"
+#include "codegen/cuda/words.h"
+#include "lib/kernel/merge_sweeps.h"
+
+namespace fusec::cuda {
+
+inline std::string n(size_t i) { return std::to_string(i); }
+
+class Emitter {
+ public:
+  Emitter(const Kernel& kernel, const Schedule& schedule)
+      : k_(kernel), s_(schedule), view_(kernel, schedule.vector_axis), w_(view_, schedule) {
+    view_.flat = s_.skeleton == Template::pointwise && s_.edges == Edges::window;
+    w_.V = std::max<unsigned>(1, kernel.axes.empty() ? 1 : schedule.lane[schedule.vector_axis]);
+    held_ = s_.skeleton == Template::rows && s_.keep != Keep::reload;
+    copies_ = s_.skeleton == Template::ring && s_.slots > 0;
+    tiled_ = s_.skeleton == Template::rows && s_.keep == Keep::registers && s_.slots > 0;
+    column_ = k_.has_reductions() && !(k_.reduced_axes() >> s_.vector_axis & 1);
+    folds_ = view_.folds();
+    together_ = s_.skeleton == Template::ring;
+    for (size_t s = 0; s < folds_; ++s) together_ &= folds_together(k_, s);
+    w_.choose_pairs();
+    find_row_values();
+  }
+
+  Code code();
+
+ private:
+  // Which values are where.
+  void find_row_values();
+  bool is_row(Val v) const { return view_.level(v) == Level::row; }
+  std::vector<Val> targets(size_t pass) const;
+  std::vector<Val> loads(const std::vector<Val>& targets) const;
+  bool in_cut(Val v) const { return std::find(s_.cut.begin(), s_.cut.end(), v) != s_.cut.end(); }
+  DType kept_type(Val v) const { return cuda::kept_type(k_, v); }
+  std::string kept_words(Val v) const;
+  unsigned lanes() const { return column_ ? w_.V : 1; }
+  bool exact() const;
+  bool shifted() const;
+
+  // Parts of K.
+  Body body(int indent) {
+    Body out(w_, indent);
+    for (Val v : row_values_) out.have(v, "row.v" + n(v));
+    return out;
+  }
+  void choose_exchange();
+  void have_kept(Body& body, size_t pass) const;
+  void have_raw(Body& body, size_t pass) const;
+  std::string row_members();
+  std::string row_stage(size_t stage, std::string* results);
+  std::string row_at(bool reduced);
+  std::string decompose(const std::vector<unsigned>& axes, const std::set<unsigned>& wanted);
+  std::string tiles();
+  std::string slot_offset(Val v) const, column_offset(Val v) const;
+  std::string lead(Body& body, Val v);
+  std::string taken(const std::vector<Val>& list) const;
+  std::string copies();
+  void place();
+  std::string runs();
+  void passes();
+  void held();
+  void finishes();
+  void stores();
+
+  void function(const std::string& head, const std::string& statements) { functions_ += "  D void " + head + " {\n" + statements + "  }\n"; }
+  std::string entry() const;
+  std::vector<std::string> skeletons() const;
+
+  const Kernel& k_;
+  const Schedule& s_;
+  View view_;
+  Writer w_;
+  // Rows in registers: after this pass, whatever follows needs only this value of each element, and it takes the place of the word kept.
+  // Softmax keeps exp(x - max) once the sum has it, and no later sweep takes it again.
+  size_t exchange_pass_ = ~size_t{0};
+  Val exchanged_ = kNoVal;
+  bool held_, column_, copies_, tiled_, together_;
+  bool early_ = false, hides_ = false;  // rows_held: are parameters loaded with the row, and are words hidden between sweeps?
+  size_t folds_;
+  std::vector<Val> row_values_;
+  std::string structs_, functions_;
+};
+
+}  // namespace fusec::cuda
