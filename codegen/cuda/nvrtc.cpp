@@ -1,7 +1,6 @@
 // Text to cubin through NVRTC, opened at run time: one table of functions a process, filled once, never closed. NVRTC compiles
 // concurrently, so there is no lock around it.
 
-#include <dlfcn.h>
 #include <sys/stat.h>
 
 #include <charconv>
@@ -12,10 +11,13 @@
 #include <mutex>
 
 #include "codegen/cuda/cuda.h"
+#include "codegen/cuda/toolkit.h"
 #include "lib/support/stopwatch.h"
 
 namespace fusec::cuda {
 namespace {
+
+const std::initializer_list<const char*> kNames = {"libnvrtc.so.13", "libnvrtc.so.12"};
 
 typedef struct NvrtcProgram* Program;  // nvrtcProgram
 typedef int Status;                    // nvrtcResult: 0 is success
@@ -37,37 +39,9 @@ struct Nvrtc {
   const char* (*error_string)(Status) = nullptr;
 };
 
-const char* const kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
-
-/// Folders to look in besides the loader's own, in order.
-std::vector<std::string> folders() {
-  std::vector<std::string> out;
-  for (const char* variable : {"CUDA_PATH", "CUDA_HOME"})
-    if (const char* root = std::getenv(variable); root && *root) {
-      out.push_back(std::string(root) + "/lib64/");
-      out.push_back(std::string(root) + "/lib/");
-    }
-  out.push_back("/usr/local/cuda/lib64/");
-  return out;
-}
-
-template <class F> bool find(void* handle, const char* name, F& f) {
-  f = reinterpret_cast<F>(dlsym(handle, name));
-  return f != nullptr;
-}
-
 Nvrtc open_nvrtc() {
   Nvrtc n;
-  auto attempt = [&](const std::string& path) {
-    if (!n.handle) n.handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    return n.handle != nullptr;
-  };
-  for (const char* name : kNames) {
-    if (attempt(name)) break;
-    for (const std::string& folder : folders())
-      if (attempt(folder + name)) break;
-    if (n.handle) break;
-  }
+  n.handle = open_toolkit_library(kNames);
   if (!n.handle) {
     n.error = "NVRTC was not found: neither libnvrtc.so.13 nor libnvrtc.so.12 is on the loader's path, in $CUDA_PATH/lib64 or in /usr/local/cuda/lib64";
     return n;
@@ -186,7 +160,7 @@ std::string compiler_identity() {
     std::vector<std::string> paths;
     for (const char* name : kNames) {
       for (const char* folder : {"/usr/lib/x86_64-linux-gnu/", "/usr/lib64/", "/usr/lib/"}) paths.push_back(std::string(folder) + name);
-      for (const std::string& folder : folders()) paths.push_back(folder + name);
+      for (const std::string& folder : toolkit_folders()) paths.push_back(folder + name);
     }
     if (const char* extra = std::getenv("LD_LIBRARY_PATH")) {
       std::string all = extra;

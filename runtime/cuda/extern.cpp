@@ -1,13 +1,11 @@
 // MatMul and Gemm through cuBLASLt, Conv through cuDNN. Only their types come from headers; every function is looked up at run time,
 // so a build or a machine without them does the work on the host.
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <unordered_map>
 
+#include "codegen/cuda/toolkit.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/extern_device.h"
 
@@ -25,18 +23,6 @@ namespace {
 
 using cuda::Current;
 using cuda::Gpu;
-
-/// The first of the names that opens, as it is or in the toolkit's folder.
-[[maybe_unused]] void* open_library(std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    if (void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return handle;
-    const char* toolkit = std::getenv("CUDA_PATH");
-    for (const std::string& folder :
-         {std::string(toolkit ? toolkit : "/usr/local/cuda"), std::string("/usr/local/cuda")})
-      if (void* handle = dlopen((folder + "/lib64/" + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-  }
-  return nullptr;
-}
 
 /// Device memory that grows.
 struct Scratch {
@@ -59,6 +45,10 @@ struct Scratch {
   void* at() const { return reinterpret_cast<void*>(data); }
 };
 
+// A field for each entry of a library, and whether it was found.
+#define FUSEC_FIELD(name) decltype(&::name) name##_ = nullptr;
+#define FUSEC_FOUND(name) && cuda::find(library, #name, out->name##_)
+
 #if FUSEC_HAS_CUBLASLT
 #define FUSEC_LT_ENTRIES(X)                                                                                        \
   X(cublasLtCreate)                                                                                                \
@@ -69,13 +59,11 @@ struct Scratch {
 
 /// cuBLASLt with a handle of its own.
 struct Products {
-#define FUSEC_LT_FIELD(name) decltype(&::name) name##_ = nullptr;
-  FUSEC_LT_ENTRIES(FUSEC_LT_FIELD)
-#undef FUSEC_LT_FIELD
+  FUSEC_LT_ENTRIES(FUSEC_FIELD)
   cublasLtHandle_t handle = nullptr;
   Scratch scratch;
-  std::unordered_map<const onnx::NodeMessage*, cublasLtMatmulHeuristicResult_t>
-      ways;  // asked for once a node: a program's sizes stay
+  // Asked for once a node: a program's sizes stay.
+  std::unordered_map<const onnx::NodeMessage*, cublasLtMatmulHeuristicResult_t> ways;
 
   explicit Products(const Gpu* gpu) : scratch(gpu) {}
   ~Products() {
@@ -83,15 +71,10 @@ struct Products {
   }
 
   static std::unique_ptr<Products> open(const Gpu* gpu) {
-    void* library = open_library({"libcublasLt.so.13", "libcublasLt.so.12"});
+    void* library = cuda::open_toolkit_library({"libcublasLt.so.13", "libcublasLt.so.12"});
     if (!library) return nullptr;
     auto out = std::make_unique<Products>(gpu);
-#define FUSEC_LT_FIND(name) out->name##_ = reinterpret_cast<decltype(out->name##_)>(dlsym(library, #name));
-    FUSEC_LT_ENTRIES(FUSEC_LT_FIND)
-#undef FUSEC_LT_FIND
-#define FUSEC_LT_MISSING(name) || !out->name##_
-    if (false FUSEC_LT_ENTRIES(FUSEC_LT_MISSING)) return nullptr;
-#undef FUSEC_LT_MISSING
+    if (!(true FUSEC_LT_ENTRIES(FUSEC_FOUND))) return nullptr;
     if (out->cublasLtCreate_(&out->handle) != CUBLAS_STATUS_SUCCESS || !out->scratch.reserve(size_t{32} << 20))
       return nullptr;
     return out;
@@ -195,13 +178,11 @@ struct Products {
 
 /// cuDNN with a handle of its own.
 struct Convolutions {
-#define FUSEC_DNN_FIELD(name) decltype(&::name) name##_ = nullptr;
-  FUSEC_DNN_ENTRIES(FUSEC_DNN_FIELD)
-#undef FUSEC_DNN_FIELD
+  FUSEC_DNN_ENTRIES(FUSEC_FIELD)
   cudnnHandle_t handle = nullptr;
   Scratch scratch;
-  std::unordered_map<const onnx::NodeMessage*, cudnnConvolutionFwdAlgoPerf_t>
-      ways;  // asked for once a node, which takes a millisecond
+  // Asked for once a node.
+  std::unordered_map<const onnx::NodeMessage*, cudnnConvolutionFwdAlgoPerf_t> ways;
 
   explicit Convolutions(const Gpu* gpu) : scratch(gpu) {}
   ~Convolutions() {
@@ -209,15 +190,10 @@ struct Convolutions {
   }
 
   static std::unique_ptr<Convolutions> open(const Gpu* gpu) {
-    void* library = open_library({"libcudnn.so.9"});
+    void* library = cuda::open_toolkit_library({"libcudnn.so.9"});
     if (!library) return nullptr;
     auto out = std::make_unique<Convolutions>(gpu);
-#define FUSEC_DNN_FIND(name) out->name##_ = reinterpret_cast<decltype(out->name##_)>(dlsym(library, #name));
-    FUSEC_DNN_ENTRIES(FUSEC_DNN_FIND)
-#undef FUSEC_DNN_FIND
-#define FUSEC_DNN_MISSING(name) || !out->name##_
-    if (false FUSEC_DNN_ENTRIES(FUSEC_DNN_MISSING)) return nullptr;
-#undef FUSEC_DNN_MISSING
+    if (!(true FUSEC_DNN_ENTRIES(FUSEC_FOUND))) return nullptr;
     if (out->cudnnCreate_(&out->handle) != CUDNN_STATUS_SUCCESS) return nullptr;
     return out;
   }
