@@ -102,13 +102,13 @@ struct Fuzzer {
     return false;
   }
 
-  /// A process was killed: each try has one of its own.
-  void died(int64_t k, int signal) const {
+  /// A process ended under its graph: each try has one of its own. `end` is in_child's.
+  void died(int64_t k, int end) const {
     const uint64_t seed = options.seed + uint64_t(k);
-    const std::string wrong = "the process was killed by signal " + std::to_string(signal);
+    const std::string wrong = end >= 256 ? "the process was killed by signal " + std::to_string(end - 256) : "the process ended with status " + std::to_string(end);
     in_child([&] {
       report(seed, drawn(seed), wrong, [&](const fuzz::Failing& next) {
-        return in_child([&] { return trial(how, next.graph, next.sizes, seed), 0; }) == 256 + signal ? wrong : std::string();
+        return in_child([&] { return trial(how, next.graph, next.sizes, seed), 0; }) == end ? wrong : std::string();
       });
       return 0;
     }, 3600);
@@ -190,7 +190,7 @@ int run_fuzz(const FuzzOptions& options) {
     told = true;
     std::cerr << "\r" << now.done << " graphs, " << now.failed << " failed" << std::flush;
   };
-  const Work out = run_items(work, [&](int64_t k) { return fuzzer->item(k); }, [&](int64_t k, int signal) { fuzzer->died(k, signal); }, tell);
+  const Work out = run_items(work, [&](int64_t k) { return fuzzer->item(k); }, [&](int64_t k, int end) { fuzzer->died(k, end); }, tell);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (told) std::cerr << "\n";
   const Counts& counts = *fuzzer->counts;

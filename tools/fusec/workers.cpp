@@ -28,6 +28,8 @@ pid_t forked(const std::function<int()>& what) {
   ::_exit(status);
 }
 
+int end_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status); }
+
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -41,7 +43,7 @@ int in_child(const std::function<int()>& what, unsigned hang) {
   const pid_t child = forked([&] { return ::alarm(hang), what(); });
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+  return end_of(status);
 }
 
 Work run_items(const WorkerOptions& options, const std::function<bool(int64_t)>& item, const std::function<void(int64_t, int)>& died,
@@ -72,10 +74,10 @@ Work run_items(const WorkerOptions& options, const std::function<bool(int64_t)>&
     if (child > 0) {
       const int slot = slots[child];
       slots.erase(child);
-      if (!WIFSIGNALED(status) && WEXITSTATUS(status) == 0) continue;
+      if (end_of(status) == 0) continue;
       ++shared->failed;
       ++shared->done;
-      died(current[slot], WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+      died(current[slot], end_of(status));
       if (may_go_on()) slots[forked(work(slot))] = slot;
       continue;
     }

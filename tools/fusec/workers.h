@@ -19,7 +19,7 @@ struct Work {
 };
 
 /// Calls `item` on each number, in `jobs` processes that take the next one in order; it returns whether it went well. `died` is called
-/// in this process for an item whose process was killed, with the signal; that item has failed. `tell` is called about once a second.
+/// in this process for an item whose process ended under it, with its end as of in_child; that item has failed. `tell` is called about once a second.
 /// What items leave behind must be on disk or in shared memory. This process should not have threads.
 Work run_items(const WorkerOptions& options, const std::function<bool(int64_t)>& item, const std::function<void(int64_t, int)>& died,
                const std::function<void(const Work&)>& tell);
