@@ -7,7 +7,7 @@
 //   2. A row's work is a list of *sweeps* over the reduced axes; between two sweeps only row values survive, and whatever full
 //      values the schedule chooses to keep. A sweep computes what its reductions and stores need.
 //   3. The numerics mode is spent while the Kernel is built: it is in `rounds`, `relax` and the ops. No back end knows the mode.
-//   4. Index arithmetic is values too: a coordinate that is not linear (an unaligned reshape, later a gather) is an integer value
+//   4. Index arithmetic is values too: a coordinate that is not linear (an unaligned reshape, a gather) is an integer value
 //      computed from `iota` by ordinary ops; a guard (pad, concat) is a bool value. Back ends need no second expression language.
 //
 // A *row* is one combination of kept-axis indices, numbered row-major over the kept axes; an *element* of a row is one combination
