@@ -34,62 +34,56 @@ void each_row(const Window& w, const std::vector<int64_t>& tap, const Row& row) 
   }
 }
 
-std::vector<int64_t> tap_of(const Window& w, int64_t k) {
-  std::vector<int64_t> tap(w.kernel.size());
-  for (size_t a = tap.size(); a-- > 0; k /= w.kernel[a]) tap[a] = k % w.kernel[a];
-  return tap;
-}
+/// One tap of a kernel: where it is, and which positions of the last axis read inside: begin to end, from first + p * stride.
+struct Tap {
+  std::vector<int64_t> at;
+  int64_t first, stride, begin, end;
 
-/// Positions p of the last axis that read inside: first + p * stride in [0, extent).
-std::pair<int64_t, int64_t> inside(int64_t first, int64_t stride, int64_t extent, int64_t positions) {
-  const int64_t begin = first >= 0 ? 0 : (-first + stride - 1) / stride;
-  const int64_t end = first >= extent ? 0 : (extent - 1 - first) / stride + 1;
-  return {std::min(begin, positions), std::clamp(end, std::min(begin, positions), positions)};
-}
+  Tap(const Window& w, int64_t k) : at(w.kernel.size()) {
+    for (size_t a = at.size(); a-- > 0; k /= w.kernel[a]) at[a] = k % w.kernel[a];
+    const size_t last = w.kernel.size() - 1;
+    first = at[last] * w.dilation[last] - w.low[last], stride = w.stride[last];
+    const int64_t extent = w.in[last], positions = w.out[last];
+    begin = std::min(first >= 0 ? 0 : (-first + stride - 1) / stride, positions);
+    end = std::clamp(first >= extent ? 0 : (extent - 1 - first) / stride + 1, begin, positions);
+  }
+};
 
 /// One channel of x under one tap, as a row of columns.
 void gather(const Window& w, int64_t k, const float* x, float* column) {
-  const size_t last = w.kernel.size() - 1;
-  const std::vector<int64_t> tap = tap_of(w, k);
-  const int64_t first = tap[last] * w.dilation[last] - w.low[last], stride = w.stride[last];
-  const auto [begin, end] = inside(first, stride, w.in[last], w.out[last]);
-  each_row(w, tap, [&, begin = begin, end = end](int64_t at, int64_t in) {
+  const Tap tap(w, k);
+  const int64_t width = w.out.back();
+  each_row(w, tap.at, [&](int64_t at, int64_t in) {
     float* out = column + at;
-    if (in < 0) return std::fill(out, out + w.out[last], 0.0f);
-    const float* row = x + in * w.in[last] + first;
-    std::fill(out, out + begin, 0.0f);
-    for (int64_t p = begin; p < end; ++p) out[p] = row[p * stride];
-    std::fill(out + end, out + w.out[last], 0.0f);
+    if (in < 0) return std::fill(out, out + width, 0.0f);
+    const float* row = x + in * w.in.back() + tap.first;
+    std::fill(out, out + tap.begin, 0.0f);
+    for (int64_t p = tap.begin; p < tap.end; ++p) out[p] = row[p * tap.stride];
+    std::fill(out + tap.end, out + width, 0.0f);
   });
 }
 
 /// The other way: adds a row of columns into a channel.
 void scatter(const Window& w, int64_t k, const float* column, float* x) {
-  const size_t last = w.kernel.size() - 1;
-  const std::vector<int64_t> tap = tap_of(w, k);
-  const int64_t first = tap[last] * w.dilation[last] - w.low[last], stride = w.stride[last];
-  const auto [begin, end] = inside(first, stride, w.in[last], w.out[last]);
-  each_row(w, tap, [&, begin = begin, end = end](int64_t at, int64_t in) {
+  const Tap tap(w, k);
+  each_row(w, tap.at, [&](int64_t at, int64_t in) {
     if (in < 0) return;
-    float* row = x + in * w.in[last] + first;
-    for (int64_t p = begin; p < end; ++p) row[p * stride] += column[at + p];
+    float* row = x + in * w.in.back() + tap.first;
+    for (int64_t p = tap.begin; p < tap.end; ++p) row[p * tap.stride] += column[at + p];
   });
 }
 
 /// Adds what one tap of weight `f` contributes to a channel.
 void add_tap(const Window& w, int64_t k, const float* x, float f, float* y) {
-  const size_t last = w.kernel.size() - 1;
-  const std::vector<int64_t> tap = tap_of(w, k);
-  const int64_t first = tap[last] * w.dilation[last] - w.low[last], stride = w.stride[last];
-  const auto [begin, end] = inside(first, stride, w.in[last], w.out[last]);
-  each_row(w, tap, [&, begin = begin, end = end](int64_t at, int64_t in) {
+  const Tap tap(w, k);
+  each_row(w, tap.at, [&](int64_t at, int64_t in) {
     if (in < 0) return;
-    const float* row = x + in * w.in[last] + first;
+    const float* row = x + in * w.in.back() + tap.first;
     float* out = y + at;
-    if (stride == 1)
-      for (int64_t p = begin; p < end; ++p) out[p] += f * row[p];
+    if (tap.stride == 1)
+      for (int64_t p = tap.begin; p < tap.end; ++p) out[p] += f * row[p];
     else
-      for (int64_t p = begin; p < end; ++p) out[p] += f * row[p * stride];
+      for (int64_t p = tap.begin; p < tap.end; ++p) out[p] += f * row[p * tap.stride];
   });
 }
 

@@ -43,6 +43,12 @@ Result<Recurrence> recurrence_of(const ExternCall& call, int64_t gates) {
   return out;
 }
 
+/// rows [rows, inner] times weights [gates * hidden, inner], added to what is there.
+Product onto_gates(const Recurrence& n, int64_t rows, int64_t inner) {
+  const int64_t columns = n.gates * n.hidden;
+  return {.transpose_b = true, .m = rows, .n = columns, .k = inner, .beta = 1, .lda = inner, .ldb = inner, .ldc = columns};
+}
+
 /// [steps, batch, gates * hidden]: what the inputs give to the gates of direction d, the biases of W in it.
 Result<std::vector<float>> input_share(const ExternCall& call, const Recurrence& n, int64_t d) {
   const int64_t rows = n.steps * n.batch, columns = n.gates * n.hidden;
@@ -50,15 +56,7 @@ Result<std::vector<float>> input_share(const ExternCall& call, const Recurrence&
   if (call.has(3))
     for (int64_t row = 0; row < rows; ++row)
       std::copy_n(call.in(3).f32() + d * 2 * columns, columns, out.data() + row * columns);
-  const Product p{.transpose_b = true,
-                  .m = rows,
-                  .n = columns,
-                  .k = n.input,
-                  .beta = 1,
-                  .lda = n.input,
-                  .ldb = n.input,
-                  .ldc = columns};
-  if (Status s = product(p, call.in(0).f32(), call.in(1).f32() + d * columns * n.input, out.data()); !s)
+  if (Status s = product(onto_gates(n, rows, n.input), call.in(0).f32(), call.in(1).f32() + d * columns * n.input, out.data()); !s)
     return s.error();
   return out;
 }
@@ -83,15 +81,7 @@ Status state_share(const ExternCall& call, const Recurrence& n, int64_t d, const
     for (int64_t b = 0; b < n.batch; ++b)
       std::copy_n(call.in(3).f32() + (2 * d + 1) * columns, columns, out.data() + b * columns);
   else std::fill(out.begin(), out.end(), 0.0f);
-  const Product p{.transpose_b = true,
-                  .m = n.batch,
-                  .n = columns,
-                  .k = n.hidden,
-                  .beta = 1,
-                  .lda = n.hidden,
-                  .ldb = n.hidden,
-                  .ldc = columns};
-  return product(p, h.data(), call.in(2).f32() + d * columns * n.hidden, out.data());
+  return product(onto_gates(n, n.batch, n.hidden), h.data(), call.in(2).f32() + d * columns * n.hidden, out.data());
 }
 
 /// Runs all directions; `cell(input gates, state gates, h, c, batch row, d)` computes one step of one row.
