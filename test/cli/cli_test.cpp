@@ -11,6 +11,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "test/folder.h"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -22,12 +24,9 @@ struct Ran {
 
 struct Cli : testing::Test {
   Cli() {
-    char name[] = "/tmp/fusec-cli-XXXXXX";
-    dir = ::mkdtemp(name);
     ::setenv("FUSEC_CACHE_DIR", (dir / "cache").c_str(), 1);
     ::setenv("TMPDIR", dir.c_str(), 1);
   }
-  ~Cli() override { fs::remove_all(dir); }
 
   Ran run(const std::string& arguments, const std::string& before = "") {
     const std::string out = (dir / "out").string(), err = (dir / "err").string();
@@ -43,7 +42,8 @@ struct Cli : testing::Test {
   void write(const char* name, const std::string& text) { std::ofstream(dir / name, std::ios::binary) << text; }
   size_t files() { return size_t(std::distance(fs::directory_iterator(dir), fs::directory_iterator())); }
 
-  fs::path dir;
+  const fusec::Folder folder{"cli"};
+  const fs::path dir = folder.path;
 };
 
 const char kGraph[] = "graph @f(%x: f32[N,3], %y: f32[3]) -> f32[N,3] {\n  %z = add %x, %y\n  %r = relu %z\n  return %r\n}\n";

@@ -14,6 +14,7 @@
 
 #include "fusec/graph.h"
 #include "lib/support/files.h"
+#include "test/folder.h"
 #include "test/import/onnx_writer.h"
 
 namespace fusec {
@@ -69,13 +70,10 @@ std::string onnx(Name name, bool symbols) {
 
 struct Names : testing::Test {
   Names() {
-    char name[] = "/tmp/fusec-names-XXXXXX";
-    dir = ::mkdtemp(name);
     for (const char* side : {"plain", "worst"}) fs::create_directories(dir / side);
     ::setenv("FUSEC_CACHE_DIR", (dir / "cache").c_str(), 1);
     ::setenv("TMPDIR", dir.c_str(), 1);
   }
-  ~Names() override { fs::remove_all(dir); }
 
   /// Standard output and error of `fusec ARGUMENTS` in a folder of its own.
   std::string run(const char* side, const std::string& arguments, const std::string& environment = "") {
@@ -106,7 +104,8 @@ struct Names : testing::Test {
     for (const char c : b) ASSERT_TRUE(uint8_t(c) >= 0x20 || c == '\n') << arguments << ": byte " << int(c);
   }
 
-  fs::path dir;
+  const Folder folder{"names"};
+  const fs::path dir = folder.path;
 };
 
 struct Form {

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "fusec/fusec.h"
+#include "test/folder.h"
 #include "test/import/onnx_writer.h"
 
 namespace fusec {
@@ -31,8 +32,6 @@ std::vector<float> numbers(size_t n, int seed) {
 
 struct Split : testing::Test {
   Split() {
-    char name[] = "/tmp/fusec-split-XXXXXX";
-    dir = ::mkdtemp(name);
     ::setenv("FUSEC_CACHE_DIR", (dir / "cache").c_str(), 1);
     Model m{.opset = 17};
     m.inputs = {value("x", kFloat, {"N", 6})};
@@ -50,7 +49,6 @@ struct Split : testing::Test {
                node("Softmax", {"z"}, {"y"})};
     std::ofstream(dir / "m.onnx", std::ios::binary) << m.bytes();
   }
-  ~Split() override { fs::remove_all(dir); }
 
   int fusec(const std::string& arguments) {
     return WEXITSTATUS(std::system(
@@ -62,7 +60,8 @@ struct Split : testing::Test {
     return text.str();
   }
 
-  fs::path dir;
+  const Folder folder{"split"};
+  const fs::path dir = folder.path;
 };
 
 /// The float tensors of a .safetensors file.

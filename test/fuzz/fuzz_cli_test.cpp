@@ -10,16 +10,13 @@
 #include <regex>
 #include <sstream>
 
+#include "test/folder.h"
+
 namespace {
 
 namespace fs = std::filesystem;
 
 struct FuzzCli : testing::Test {
-  FuzzCli() {
-    char name[] = "/tmp/fusec-fuzz-XXXXXX";
-    dir = ::mkdtemp(name);
-  }
-  ~FuzzCli() override { fs::remove_all(dir); }
 
   int run(const std::string& arguments) {
     const std::string command = "cd '" + dir.string() + "' && '" FUSEC_BINARY_DIR "/fusec' fuzz " + arguments + " >out 2>err </dev/null";
@@ -34,7 +31,8 @@ struct FuzzCli : testing::Test {
   /// Without the rate.
   std::string result() { return std::regex_replace(read("out"), std::regex(", [0-9.]+ a second"), ""); }
 
-  fs::path dir;
+  const fusec::Folder folder{"fuzz"};
+  const fs::path dir = folder.path;
 };
 
 TEST_F(FuzzCli, WhatIsFoundDoesNotDependOnTheNumberOfProcesses) {

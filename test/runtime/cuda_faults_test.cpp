@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "lib/support/files.h"
+#include "test/folder.h"
 
 namespace fusec {
 namespace {
@@ -20,13 +21,10 @@ namespace fs = std::filesystem;
 
 struct CudaFaults : testing::Test {
   CudaFaults() {
-    char name[] = "/tmp/fusec-cuda-XXXXXX";
-    dir = ::mkdtemp(name);
     std::ofstream(dir / "f.fus") << "graph @f(%x: f32[8,16]) -> f32[8,16] {\n  %y = softmax %x {axes=[1]}\n  return %y\n}\n";
     ::setenv("FUSEC_CACHE_DIR", (dir / "cache").c_str(), 1);
     ::setenv("TMPDIR", dir.c_str(), 1);
   }
-  ~CudaFaults() override { fs::remove_all(dir); }
 
   /// `fusec ARGUMENTS` with the stubs of some folders in front: its status, and what it said.
   std::pair<int, std::string> run(const std::string& arguments, const std::string& stubs, const std::string& fault) {
@@ -50,7 +48,8 @@ struct CudaFaults : testing::Test {
     EXPECT_NE(text.find(part), std::string::npos) << fault << ": " << text;
   }
 
-  fs::path dir;
+  const Folder folder{"cuda"};
+  const fs::path dir = folder.path;
 };
 
 const char kCubin[] = "emit f.fus --target sm_90 --as cubin -o code";
