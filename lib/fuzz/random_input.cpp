@@ -80,10 +80,16 @@ Placed random_input(std::string_view name, DType dtype, const std::vector<int64_
   return out;
 }
 
-Placed output_block(std::string_view name, DType dtype, const std::vector<int64_t>& extents, uint64_t seed) {
-  Placed out{{}, random_layout(extents, true, seed_of(name, ~seed)), {dtype, extents, {}}};
-  out.block.assign(size_t(out.layout.elements) * bytes(dtype), kUntouched);
+Placed placed(Tensor tensor, Layout layout, bool filled) {
+  const size_t size = bytes(tensor.dtype);
+  Placed out{{}, std::move(layout), std::move(tensor)};
+  out.block.assign(size_t(out.layout.elements) * size, kUntouched);
+  if (filled && !out.tensor.data.empty()) scatter(out.tensor.data.data(), out.block.data(), size, {out.tensor.extents, out.layout.strides, out.layout.offset});
   return out;
+}
+
+Placed output_block(std::string_view name, DType dtype, const std::vector<int64_t>& extents, uint64_t seed) {
+  return placed({dtype, extents, {}}, random_layout(extents, true, seed_of(name, ~seed)), false);
 }
 
 bool read_output(const std::vector<std::byte>& block, Placed& output) {

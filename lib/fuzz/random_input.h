@@ -29,7 +29,9 @@ struct Placed {
 
 /// The input called `name`: a few special values, many or none; numbers around 0, far from it, or tiny.
 Placed random_input(std::string_view name, DType dtype, const std::vector<int64_t>& extents, uint64_t seed);
-/// Memory for an output, filled with a pattern that a kernel must leave where the layout has no element.
+/// A tensor laid out so. `filled`: false puts nothing in, as for an output; bytes without an element have a pattern that a kernel must leave.
+Placed placed(Tensor tensor, Layout layout, bool filled);
+/// Memory for an output, with nothing in it.
 Placed output_block(std::string_view name, DType dtype, const std::vector<int64_t>& extents, uint64_t seed);
 /// Reads the tensor that `block` holds now; false when a byte between its elements is not as it was in `output`.
 bool read_output(const std::vector<std::byte>& block, Placed& output);

@@ -6,6 +6,7 @@
 #include "lib/ir/literal.h"
 #include "lib/ir/rebuild.h"
 #include "runtime/program.h"
+#include "tools/fusec/blocks.h"
 
 namespace fusec::cli {
 namespace {
@@ -23,30 +24,6 @@ Result<Graph> with_fault(const Graph& graph, Op from, Op to) {
     return b.add(node.op == from ? to : node.op, std::move(args), *node.attrs);
   });
 }
-
-/// The memory of a call on a device, whose own allocations are aligned. On the host (null) it is ours, aligned as malloc likes.
-struct Blocks {
-  const Backend* device;
-  std::vector<std::unique_ptr<Memory>> memory;
-  std::vector<std::vector<std::byte>> host;
-
-  Result<std::byte*> add(const std::vector<std::byte>& block) {
-    if (!device) {
-      host.push_back(block);
-      return host.back().data();
-    }
-    Result<std::unique_ptr<Memory>> there = device->allocate(block.size());
-    if (!there) return there.error();
-    memory.push_back(std::move(*there));
-    if (Status s = device->upload(memory.back()->data, block.data(), block.size()); !s) return s.error();
-    return static_cast<std::byte*>(memory.back()->data);
-  }
-  Status read(size_t k, std::vector<std::byte>& block) const {
-    if (device) return device->download(block.data(), memory[k]->data, block.size());
-    block = host[k];
-    return Done{};
-  }
-};
 
 /// For each output the input whose memory it takes, or -1: sometimes, where type and extents are equal. Not on simt: lanes of a block that
 /// have no row read the last one again and drop what they read, which its race detector tells of.
@@ -79,19 +56,15 @@ Result<std::string> run_on(const TrialOptions& options, const std::string& devic
   }
   std::vector<int> taken(outputs.size(), -1);
   if (device_name != "simt") taken = taken_over(graph, inputs, outputs, seed);
-  Blocks blocks{program->impl().backend(), {}, {}};
-  blocks.host.reserve(inputs.size() + outputs.size());
+  Blocks blocks(program->impl().backend(), inputs.size() + outputs.size());
   std::vector<Buffer> in, out;
   std::vector<size_t> block_of;
-  auto buffer = [](const fuzz::Placed& p, std::byte* base) {
-    return Buffer{base + p.layout.offset * int64_t(bytes(p.tensor.dtype)), p.tensor.extents, p.layout.strides};
-  };
   for (const fuzz::Placed& p : inputs) {
-    Result<std::byte*> base = blocks.add(p.block);
-    if (!base) return base.error();
-    in.push_back(buffer(p, *base));
+    Result<Buffer> buffer = blocks.add(p);
+    if (!buffer) return buffer.error();
+    in.push_back(std::move(*buffer));
   }
-  for (size_t o = 0; o < outputs.size(); ++o) {
+  for (size_t o = 0, own = inputs.size(); o < outputs.size(); ++o) {
     if (taken[o] >= 0) {
       outputs[o].layout = inputs[size_t(taken[o])].layout;
       outputs[o].block = inputs[size_t(taken[o])].block;
@@ -99,19 +72,19 @@ Result<std::string> run_on(const TrialOptions& options, const std::string& devic
       block_of.push_back(size_t(taken[o]));
       continue;
     }
-    Result<std::byte*> base = blocks.add(outputs[o].block);
-    if (!base) return base.error();
-    out.push_back(buffer(outputs[o], *base));
-    block_of.push_back(inputs.size() + size_t(o - std::count_if(taken.begin(), taken.begin() + long(o), [](int t) { return t >= 0; })));
+    Result<Buffer> buffer = blocks.add(outputs[o]);
+    if (!buffer) return buffer.error();
+    out.push_back(std::move(*buffer));
+    block_of.push_back(own++);
   }
   if (Status s = program->run(in, out); !s) return s.error();
-  if (Status s = blocks.device ? blocks.device->wait(nullptr) : Status(Done{}); !s) return s.error();
+  if (Status s = blocks.wait(); !s) return s.error();
   for (size_t k = 0; k < outputs.size(); ++k) {
-    std::vector<std::byte> block(outputs[k].block.size());
-    if (Status s = blocks.read(block_of[k], block); !s) return s.error();
+    const Result<std::vector<std::byte>> block = blocks.read(block_of[k]);
+    if (!block) return block.error();
     std::string where = "output " + graph.outputs()[k].name;
     if (taken[k] >= 0) where += " in the memory of " + graph.inputs()[size_t(taken[k])].name;
-    if (!read_output(block, outputs[k])) return where + ": memory beside it was written to";
+    if (!read_output(*block, outputs[k])) return where + ": memory beside it was written to";
     const Tensor& got = outputs[k].tensor;
     if (const std::optional<int64_t> at = fuzz::outside(want[k], got, compared))
       return where + " element " + std::to_string(*at) + ": " + element_text(got.dtype, got.data.data() + size_t(*at) * bytes(got.dtype)) +

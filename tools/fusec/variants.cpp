@@ -6,6 +6,7 @@
 #include "lib/ir/rebuild.h"
 #include "lib/passes/pipeline.h"
 #include "runtime/program.h"
+#include "tools/fusec/blocks.h"
 #include "tools/fusec/execute.h"
 
 namespace fusec::cli {
@@ -30,8 +31,6 @@ const Variant kVariants[] = {
     {"4099, one element off", 4099, 1, 1},
 };
 
-constexpr std::byte kUntouched{0xa5};
-
 /// `t` repeated along the axes of its type that are the symbol, until they have `size` elements.
 Tensor repeated(const Tensor& t, const Shape& shape, const std::string& symbol, int64_t size) {
   Tensor out{t.dtype, t.extents, {}};
@@ -48,70 +47,37 @@ Tensor repeated(const Tensor& t, const Shape& shape, const std::string& symbol, 
   return out;
 }
 
-/// A tensor's elements in a block of bytes, `stride` apart along the last axis and `offset` elements in.
-struct Block {
-  std::vector<int64_t> extents, strides;
-  int64_t stride, offset;
-  size_t each;
-  std::vector<std::byte> image;
-
-  Block(const Tensor& t, const Variant& v) : extents(t.extents), strides(dense_strides(t.extents)), stride(v.stride), offset(v.offset), each(bytes(t.dtype)) {
-    for (int64_t& s : strides) s *= stride;
-    image.assign(size_t(t.elements() * stride + offset) * each, kUntouched);
-  }
-  std::byte* at(int64_t i) { return image.data() + size_t(i * stride + offset) * each; }
-  void scatter(const Tensor& t) {
-    for (int64_t i = 0; i < t.elements(); ++i) std::memcpy(at(i), t.data.data() + size_t(i) * each, each);
-  }
-  void gather(Tensor& t) {
-    for (int64_t i = 0; i < t.elements(); ++i) std::memcpy(t.data.data() + size_t(i) * each, at(i), each);
-  }
-  /// Has a byte outside of the elements changed?
-  bool spilt(const Tensor& t) {
-    std::vector<std::byte> rest = image;
-    image.assign(image.size(), kUntouched);
-    scatter(t);
-    std::swap(rest, image);
-    return rest != image;
-  }
-};
-
-/// Blocks in a device's memory; on the host (no backend) they are used where they are.
-Result<std::vector<Buffer>> place(const Backend* device, std::vector<Block>& blocks, std::vector<std::unique_ptr<Memory>>& memory) {
-  std::vector<Buffer> out;
-  for (Block& b : blocks) {
-    std::byte* data = b.image.data();
-    if (device) {
-      Result<std::unique_ptr<Memory>> m = device->allocate(b.image.size());
-      if (!m) return m.error();
-      data = static_cast<std::byte*>((*m)->data);
-      if (Status s = b.image.empty() ? Status(Done{}) : device->upload(data, b.image.data(), b.image.size()); !s) return s.error();
-      memory.push_back(std::move(*m));
-    }
-    out.push_back({data + size_t(b.offset) * b.each, b.extents, b.strides});
-  }
+/// Elements `stride` apart along the last axis, `offset` elements into their block.
+fuzz::Layout layout_of(const Tensor& t, const Variant& v) {
+  fuzz::Layout out{dense_strides(t.extents), v.offset, t.elements() * v.stride + v.offset};
+  for (int64_t& s : out.strides) s *= v.stride;
   return out;
 }
 
 Status run_as(const Program& program, std::span<const Tensor> inputs, const std::vector<Tensor>& results, const Variant& variant, const Wanted& wanted) {
-  const Backend* device = program.impl().backend();
-  std::vector<Block> in, out;
-  for (const Tensor& t : inputs) in.emplace_back(t, variant).scatter(t);
-  for (const Tensor& t : results) out.emplace_back(t, variant);
-  std::vector<std::unique_ptr<Memory>> memory;
-  Result<std::vector<Buffer>> from = place(device, in, memory), to = place(device, out, memory);
-  if (!from || !to) return from ? to.error() : from.error();
-  if (Status s = program.run(*from, *to); !s) return s;
-  if (Status s = device ? device->wait(nullptr) : Status(Done{}); !s) return s;
+  Blocks blocks(program.impl().backend(), inputs.size() + results.size());
+  std::vector<fuzz::Placed> outputs;
+  std::vector<Buffer> in, out;
+  for (const Tensor& t : inputs) {
+    Result<Buffer> buffer = blocks.add(fuzz::placed(t, layout_of(t, variant), true));
+    if (!buffer) return buffer.error();
+    in.push_back(std::move(*buffer));
+  }
+  for (const Tensor& t : results) {
+    outputs.push_back(fuzz::placed({t.dtype, t.extents, {}}, layout_of(t, variant), false));
+    Result<Buffer> buffer = blocks.add(outputs.back());
+    if (!buffer) return buffer.error();
+    out.push_back(std::move(*buffer));
+  }
+  if (Status s = program.run(in, out); !s) return s;
+  if (Status s = blocks.wait(); !s) return s;
   for (size_t k = 0; k < results.size(); ++k) {
-    const std::byte* data = static_cast<std::byte*>((*to)[k].data) - size_t(out[k].offset) * out[k].each;
-    if (device && !out[k].image.empty())
-      if (Status s = device->download(out[k].image.data(), data, out[k].image.size()); !s) return s;
-    Tensor got = results[k];
-    out[k].gather(got);
+    const Result<std::vector<std::byte>> block = blocks.read(inputs.size() + k);
+    if (!block) return block.error();
+    const bool alone = read_output(*block, outputs[k]);
     const std::string name = "output " + program.graph().outputs()[k].name;
-    if (std::string d = wanted.meets(got, results[k], wanted.exact, wanted.tolerance); !d.empty()) return input_error(name + " " + d);
-    if (out[k].spilt(got)) return input_error(name + " writes between its elements");
+    if (std::string d = wanted.meets(outputs[k].tensor, results[k], wanted.exact, wanted.tolerance); !d.empty()) return input_error(name + " " + d);
+    if (!alone) return input_error(name + " writes between its elements");
   }
   return Done{};
 }
