@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 
 #include "lib/fuzz/range_parts.h"
 #include "lib/ir/eval.h"
@@ -97,6 +98,12 @@ std::vector<Tensor> choices(const Ranges& r, const Order& order) {
     order.put(std::clamp(order.zero_above(), keys.low, keys.high), at[3]);
   }
   return out;
+}
+
+/// Does tan go to infinity between the two? Where a double no longer says, it may.
+bool meets_pole(double low, double high) {
+  auto branch = [](double x) { return std::floor(x / std::numbers::pi + 0.5); };
+  return low != high && (std::max(std::abs(low), std::abs(high)) > 1e6 || branch(low) != branch(high));
 }
 
 bool meets_zero(const Keys& keys, const Order& order) {
@@ -212,6 +219,7 @@ struct Elementwise {
       case Op::tan: {
         const Keys y = hull(k);
         if (!(width < 0.5) || y.anything() || order.number(y.high) - order.number(y.low) > 1e3) return Keys::free(order);
+        if (meets_pole(args[0].order.number(x.low), args[0].order.number(x.high))) return Keys::free(order);
         break;
       }
       case Op::eq: case Op::ne:

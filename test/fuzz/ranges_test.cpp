@@ -54,6 +54,15 @@ TEST(Order, NeighboursAreOneApart) {
   }
 }
 
+TEST(Ranges, TanAcrossItsPoleMayBeAnything) {
+  const char* text = "graph @g(%x: f32[3]) -> f32[] { %s = sum %x\n %y = tan %s\n return %y }";
+  for (double middle : {0.0, 1.565, 4.705}) {
+    const fuzz::Ranges r = ranges(text, {tensor(DType::f32, {3}, {1e5, -1e5, middle})});
+    EXPECT_FALSE(r.exact());
+    for (double y : {-400.0, 400.0, -9.0, 9.0}) EXPECT_EQ(may_be(r, y), middle != 0) << middle << ": " << y;
+  }
+}
+
 TEST(Ranges, ElementwiseIsHeldToEveryBit) {
   const fuzz::Ranges r = ranges("graph @g(%x: f32[3]) -> f32[3] { %y = exp %x\n return %y }", {tensor(DType::f32, {3}, {1, NAN, -INFINITY})});
   EXPECT_TRUE(r.exact());
