@@ -51,21 +51,35 @@ template <int Lanes, class A> D void butterfly(A& acc) {
   for (int m = 1; m < Lanes; m *= 2) acc.merge(acc.peer(m));
 }
 
-// Merges over the `Lanes` lanes of a row; the block holds Threads / Lanes rows. `scratch` holds one state of at most Bytes a warp, twice:
-// `turn` alternates between the halves, so that one barrier a merge is enough. The halves are the same for all states: sweeps of a row
-// have states of several sizes.
-template <int Lanes, int Threads, int Bytes, class A> D void merge_lanes(A& acc, char* scratch, int& turn) {
-  acc.settle();
-  butterfly<(Lanes < 32 ? Lanes : 32)>(acc);
+// Merges over the `Lanes` lanes of a row, for R rows of each lane at once; the block holds Threads / Lanes times as many. `scratch` holds
+// R states of at most Bytes a warp, twice: `turn` alternates between the halves, so that one barrier a merge is enough. The halves are the
+// same for all states: sweeps of a row have states of several sizes.
+template <int Lanes, int Threads, int Bytes, class A, int R> D void merge_lanes(A (&acc)[R], char* scratch, int& turn) {
+#pragma unroll
+  for (int r = 0; r < R; ++r) acc[r].settle();
+#pragma unroll
+  for (int m = 1; m < (Lanes < 32 ? Lanes : 32); m *= 2)
+#pragma unroll
+    for (int r = 0; r < R; ++r) acc[r].merge(acc[r].peer(m));
   if constexpr (Lanes > 32) {
-    constexpr int kWarps = Lanes / 32;
-    A* at = (A*)(scratch + turn * (Threads / 32) * Bytes);
+    constexpr int kWarps = Lanes / 32, kAll = Threads / 32;
+    A* at = (A*)(scratch + turn * (R * kAll) * Bytes);
     turn ^= 1;
-    if (threadIdx.x % 32 == 0) acc.put(at + threadIdx.x / 32);
+    if (threadIdx.x % 32 == 0) {
+#pragma unroll
+      for (int r = 0; r < R; ++r) acc[r].put(at + (r * kAll + threadIdx.x / 32));
+    }
     __syncthreads();
-    acc.get(at + ((Threads > Lanes ? threadIdx.x / Lanes * kWarps : 0) + threadIdx.x % kWarps));
-    butterfly<kWarps>(acc);
+#pragma unroll
+    for (int r = 0; r < R; ++r) acc[r].get(at + (r * kAll + (Threads > Lanes ? threadIdx.x / Lanes * kWarps : 0) + threadIdx.x % kWarps));
+#pragma unroll
+    for (int m = 1; m < kWarps; m *= 2)
+#pragma unroll
+      for (int r = 0; r < R; ++r) acc[r].merge(acc[r].peer(m));
   }
+}
+template <int Lanes, int Threads, int Bytes, class A> D void merge_lanes(A& acc, char* scratch, int& turn) {
+  merge_lanes<Lanes, Threads, Bytes>((A(&)[1])acc, scratch, turn);
 }
 
 // Has every one of `count` blocks arrived at this counter? True in the last one, which sees what all of them wrote before, and

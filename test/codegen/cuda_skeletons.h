@@ -31,6 +31,7 @@ inline void shared(Schedule& s) { on_chip(s, Keep::shared, 1); }
 inline void cluster(Schedule& s) { on_chip(s, Keep::cluster, 4); }
 inline void held_by_cluster(Schedule& s) { on_chip(s, Keep::registers, 4), s.steps = 1, s.rows_in_flight = 1; }
 inline void four_rows(Schedule& s) { s.rows_in_flight = 4; }
+inline void two_rows(Schedule& s) { s.rows_in_flight = 2; }
 inline void looped(Schedule& s) { on_chip(s, Keep::reload, 1), s.cut.clear(); }
 inline void ring_of(Schedule& s, Keep keep, uint16_t cluster, int slots, int ahead) {
   on_chip(s, keep, cluster);
@@ -69,6 +70,7 @@ inline const Skeleton kSkeletons[] = {
     {"rows_odd", skeletons::kSoftmaxBf16, {{"N", 9}, {"C", 1001}}},
     {"rows_of_64", skeletons::kSoftmaxBf16, {{"N", 37}, {"C", 64}}},
     {"four_rows", skeletons::kCentre, {{"N", 37}, {"C", 100}}, skeletons::four_rows},
+    {"rows_together", skeletons::kSoftmax, {{"N", 9}, {"C", 4096}}, skeletons::two_rows},
     {"rows_held_by_cluster", skeletons::kCentre, {{"N", 9}, {"C", 1000}}, skeletons::held_by_cluster, 8},
     {"rows_looped", skeletons::kSoftmax, {{"N", 9}, {"C", 4099}}, skeletons::looped},
     {"rows_shared", skeletons::kCentre, {{"N", 9}, {"C", 1001}}, skeletons::shared},

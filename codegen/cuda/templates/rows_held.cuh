@@ -10,40 +10,47 @@ template <int Cluster, int Bytes, bool Many> struct Meeting {
   template <class A> __device__ __forceinline__ void merge(A&) {}
 };
 
-// Sweeps S and later over a held row: fold every step, merge the lanes, finish the row's values.
-template <int S, class K, int Lanes, int Steps, int Threads, int Cluster> struct Held {
+// Sweeps S and later over R held rows: fold every step of each, merge the lanes of all rows at once, finish their values.
+template <int S, class K, int Lanes, int Steps, int Threads, int R, int Cluster> struct Held {
   typedef typename K::Ix Ix;
   typedef Meeting<Cluster, K::AccBytes, (Cluster > 1)> Blocks;
-  static __device__ __forceinline__ void sweep(const typename K::Args& a, typename K::At& t, int lane, Ix columns,
-                                               typename K::Keep (&keep)[Steps], typename K::Row& row, char* scratch, int& turn, Blocks& blocks) {
+  static __device__ __forceinline__ void sweep(const typename K::Args& a, typename K::At* t, int lane, Ix columns,
+                                               typename K::Keep (*keep)[Steps], typename K::Row* row, char* scratch, int& turn, Blocks& blocks) {
     if constexpr (S < K::Folds) {
-      Ix skew = 0;
-      if constexpr (K::Windows) skew = K::skew(a, t);
-      typename K::template Acc<S> acc;
-      acc.zero();
+      typename K::template Acc<S> acc[R];
 #pragma unroll
-      for (int s = 0; s < Steps; ++s) {
-        const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
-        if (K::Exact || left > 0) {
-          K::element_at(a, e, t);
-          if constexpr (S > 0 && K::Hides) K::hide(a, keep[s]);
-          K::fold(Int<S>(), a, t, K::Full || left >= K::V ? (int)K::V : (int)left, keep[s], row, acc);
+      for (int r = 0; r < R; ++r) {
+        Ix skew = 0;
+        if constexpr (K::Windows) skew = K::skew(a, t[r]);
+        acc[r].zero();
+#pragma unroll
+        for (int s = 0; s < Steps; ++s) {
+          const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
+          if (K::Exact || left > 0) {
+            K::element_at(a, e, t[r]);
+            if constexpr (S > 0 && K::Hides) K::hide(a, keep[r][s]);
+            K::fold(Int<S>(), a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, keep[r][s], row[r], acc[r]);
+          }
         }
       }
       merge_lanes<Lanes, Threads, K::AccBytes>(acc, scratch, turn);
-      blocks.merge(acc);
-      K::finish(Int<S>(), a, t, K::V, acc, row);
-      Held<S + 1, K, Lanes, Steps, Threads, Cluster>::sweep(a, t, lane, columns, keep, row, scratch, turn, blocks);
+#pragma unroll
+      for (int r = 0; r < R; ++r) {
+        blocks.merge(acc[r]);
+        K::finish(Int<S>(), a, t[r], K::V, acc[r], row[r]);
+      }
+      Held<S + 1, K, Lanes, Steps, Threads, R, Cluster>::sweep(a, t, lane, columns, keep, row, scratch, turn, blocks);
     }
   }
 };
 
 // (What a kernel has none of is not called: every function less compiles faster.)
-// R rows of a lane are loaded together, then finished one after the other: short rows alone would leave too few bytes in flight.
+// R rows of a lane are loaded together: short rows alone would leave too few bytes in flight. Those of a whole warp or more are reduced
+// together, too, with one barrier of the block for all; shorter ones one after the other, since many warps wait beside each other anyway.
 template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void rows_held(const typename K::Args& a) {
   typedef typename K::Ix Ix;
-  constexpr int kRows = Threads / Lanes;
-  __shared__ __align__(16) char scratch[Lanes > 32 ? 2 * (Threads / 32) * K::AccBytes : 16];
+  constexpr int kRows = Threads / Lanes, kTogether = Lanes >= 32 ? R : 1;
+  __shared__ __align__(16) char scratch[Lanes > 32 ? 2 * kTogether * (Threads / 32) * K::AccBytes : 16];
   typedef Meeting<Cluster, K::AccBytes, (Cluster > 1)> Blocks;
   __shared__ __align__(16) char meet[Blocks::kBytes];
   Blocks blocks(meet);
@@ -78,36 +85,46 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
     }
     blocks.enter();
 #pragma unroll
-    for (int r = 0; r < R; ++r) {
-      const bool live = kRows * R == 1 || base + r * kRows + line < rows;
-      Ix skew = 0;
-      if constexpr (K::Windows) skew = K::skew(a, t[r]);
-      typename K::Keep keep[Steps];
+    for (int first = 0; first < R; first += kTogether) {
+      typename K::Keep keep[kTogether][Steps];
 #pragma unroll
-      for (int s = 0; s < Steps; ++s) {
-        const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
-        if (K::Exact || left > 0) {
-          K::element_at(a, e, t[r]);
-          K::cut(a, t[r], raw[r][s], row[r], keep[s]);
-        }
-      }
-      Held<0, K, Lanes, Steps, Threads, Cluster>::sweep(a, t[r], lane, columns, keep, row[r], scratch, turn, blocks);
-      if constexpr (K::Stores) {
+      for (int k = 0; k < kTogether; ++k) {
+        const int r = first + k;
+        Ix skew = 0;
+        if constexpr (K::Windows) skew = K::skew(a, t[r]);
 #pragma unroll
         for (int s = 0; s < Steps; ++s) {
           const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
-          if ((K::Exact || left > 0) && live) {
+          if (K::Exact || left > 0) {
             K::element_at(a, e, t[r]);
-            if constexpr (K::Folds > 0 && K::Hides) K::hide(a, keep[s]);
-            K::store(a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, keep[s], late[r][s], row[r]);
+            K::cut(a, t[r], raw[r][s], row[r], keep[k][s]);
           }
         }
       }
-      if constexpr (K::RowStores)
-        if (live && lane == 0) K::row_store(a, t[r], 1, row[r]);
+      Held<0, K, Lanes, Steps, Threads, kTogether, Cluster>::sweep(a, t + first, lane, columns, keep, row + first, scratch, turn, blocks);
+#pragma unroll
+      for (int k = 0; k < kTogether; ++k) {
+        const int r = first + k;
+        const bool live = kRows * R == 1 || base + r * kRows + line < rows;
+        if constexpr (K::Stores) {
+          Ix skew = 0;
+          if constexpr (K::Windows) skew = K::skew(a, t[r]);
+#pragma unroll
+          for (int s = 0; s < Steps; ++s) {
+            const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
+            if ((K::Exact || left > 0) && live) {
+              K::element_at(a, e, t[r]);
+              if constexpr (K::Folds > 0 && K::Hides) K::hide(a, keep[k][s]);
+              K::store(a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, keep[k][s], late[r][s], row[r]);
+            }
+          }
+        }
+        if constexpr (K::RowStores)
+          if (live && lane == 0) K::row_store(a, t[r], 1, row[r]);
+      }
     }
     if constexpr (sizeof(Ix) == 4) break;  // a grid holds as many blocks as 32-bit numbers count rows; a loop takes registers
-    if constexpr (Lanes > 32 && K::Folds * R % 2 == 1) __syncthreads();  // turns begin anew, with the half that was read last
+    if constexpr (Lanes > 32 && K::Folds % 2 == 1) __syncthreads();  // turns begin anew, with the half that was read last
   }
   blocks.enter();  // a cluster without a row
 }

@@ -128,7 +128,7 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Slots> D void r
           K::cut(a, t, raw, row, keep[s]);
         }
       }
-      Held<0, K, Lanes, Steps, Threads, 1>::sweep(a, t, lane, columns, keep, row, scratch, turn, alone);
+      Held<0, K, Lanes, Steps, Threads, 1, 1>::sweep(a, &t, lane, columns, &keep, &row, scratch, turn, alone);
       if constexpr (K::Stores) {
         if (live) {
 #pragma unroll
