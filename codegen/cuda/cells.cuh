@@ -169,9 +169,9 @@ D f32 exp2_few(f32 x) {
 #endif
 }
 D f32 exp_few(f32 x) { return exp2_few(x * kLog2e); }
-// e^(x - m) as exp2_few(x k - m k), k = log2 e; what the rounding of m k did is taken out in the end. From 2^31 on that would be more than
-// an exponent holds; there all x but m itself lie at least 256 below it, so that any k will do which is exact.
-D f32 log2e_at(f32 m) { return fabsf(m) < 0x1p31f ? kLog2e : 0.5f; }
+// e^(x - m) as exp2_few(x k - m k), k = log2 e; what the rounding of m k did is taken out in the end. Where m k reaches 2^31 that is up to
+// 2^128, which no f32 holds; all x but m itself lie at least 64 below m there, so that a power of two will do for k: nothing is rounded.
+D f32 log2e_at(f32 m) { return fabsf(m) < 0x1.6p30f ? kLog2e : fabsf(m) < 0x1p126f ? 2.0f : 0.5f; }
 D f32 scaled(f32 m) { return m * log2e_at(m); }
 // exp inside softmax of f32 (kNear): 2^h e^d, h = x log2 e rounded, d = x - h ln 2 what the rounding left. Within 3 ulp, results below
 // 2^-126 are 0; x <= 88. Six instructions where the formula has eighteen.
