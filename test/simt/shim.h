@@ -388,7 +388,7 @@ SIMT float __powf(float x, float y) { return powf(x, y); }
 SIMT float __fdividef(float x, float y) { return x / y; }
 SIMT float __saturatef(float x) { return x > 0.f ? x < 1.f ? x : 1.f : 0.f; }
 SIMT float fdividef(float x, float y) { return x / y; }
-SIMT float simt_exp2(float x) { return exp2f(x); }
+SIMT float simt_exp2(float x) { const float y = exp2f(x); return y < 0x1p-126f ? 0.f : y; }  // ex2.approx.ftz: no denormals
 SIMT float simt_log2(float x) { return log2f(x); }
 SIMT float simt_rcp(float x) { return 1.f / x; }
 SIMT float simt_rsqrt(float x) { return rsqrtf(x); }
