@@ -241,6 +241,7 @@ class Packing {
 
   /// Compiles or fetches what is missing: for this call with every pointer aligned, and with none aligned beyond its elements. A call in
   /// between takes the code of its own schedule where there is any, else the latter's, which fits all: pointers never compile anything.
+  /// Where nothing is made ahead, only the one of both that this call takes.
   Status load() {
     struct Job {
       StepKernels::Variant* variant;
@@ -270,9 +271,9 @@ class Packing {
       }
       Result<Choice> least = p_.chooser.choose(draft.number, kernel, misaligned, p_.backend);
       if (!least) least = p_.chooser.choose(Chooser::kNoStep, kernel, misaligned, p_.backend);
-      want(draft.number, *draft.variant, best->schedule);
-      want(draft.number, *draft.variant, least->schedule);
       if (draft.schedule != best->schedule) draft.schedule = least->schedule;
+      for (const Choice* choice : {&*best, &*least})
+        if (p_.ahead || choice->schedule == draft.schedule) want(draft.number, *draft.variant, choice->schedule);
     }
     Status done = in_parallel(jobs.size(), [&](size_t i) -> Status {
       Result<std::shared_ptr<const Loaded>> loaded = p_.backend.load(*jobs[i].variant->kernel, jobs[i].schedule, p_.cache);

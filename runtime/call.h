@@ -76,6 +76,7 @@ struct Packer {
   const Backend& backend;
   Cache& cache;
   Numerics numerics;
+  bool ahead;                               // compile also what calls with other pointers will need
   const Chooser& chooser;
   std::vector<StepKernels>& steps;          // of plan.steps
   std::vector<StepKernels>& alias_copies;   // one an output: moves it from a temporary into place

@@ -122,7 +122,7 @@ Status Program::Impl::prepare() {
     if (Result<StepKernels::Variant*> built = variant(step, in, out, options_.numerics); !built)
       return built.error().note("while compiling graph @" + plan_.source->name());
   }
-  if (options_.sizes.size() != symbols.size()) return Done{};
+  if (!options_.ahead || options_.sizes.size() != symbols.size()) return Done{};
   // The dense, aligned call. Its code is what the first call finds; misaligned pointers are prepared beside it.
   CallShape shape;
   shape.sizes = options_.sizes;
@@ -148,7 +148,7 @@ Status Program::Impl::prepare() {
 
 Result<PackedCall> Program::Impl::pack_now(const CallShape& shape) {
   std::lock_guard lock(packing_);
-  return pack({plan_, *backend_, *cache_, options_.numerics, chooser_, steps_, alias_copies_, alias_steps_, constants_, *trace_}, shape);
+  return pack({plan_, *backend_, *cache_, options_.numerics, options_.ahead, chooser_, steps_, alias_copies_, alias_steps_, constants_, *trace_}, shape);
 }
 
 Status Program::Impl::check_count(std::span<const Buffer> inputs, std::span<const Buffer> outputs) const {

@@ -37,6 +37,8 @@ struct CompileOptions {
   Numerics numerics = Numerics::strict;
   Sizes sizes;                             // of named dims: kernels for them are compiled now; others at the first call that needs them
   bool cache = true;                       // use the cache directory of the user
+  bool ahead = true;                       // compile before it is needed what a call of known sizes, or one with other pointers, would
+                                           // need. false: only what a call runs, in that call; for programs that are called once
   std::vector<std::string> disabled_rules; // rewrite rules that must not fire
   bool fuse = true;                        // false: one kernel an operation
   std::string tuning;                      // a tuning file (fusec tune) to take schedules from; "": FUSEC_TUNING's, if it is set

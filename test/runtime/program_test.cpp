@@ -335,6 +335,18 @@ TEST_F(ProgramTest, KnownSizesAreCompiledAhead) {
   EXPECT_EQ(p.stats().compilations, before) << "a misaligned pointer compiles nothing either";
 }
 
+TEST_F(ProgramTest, NothingIsCompiledAheadWhenToldSo) {
+  const Program p = compiled(kRows, {.sizes = {{"N", 5}, {"M", 7}}, .ahead = false});
+  EXPECT_EQ(p.stats().compilations, 0u);
+  Floats block = iota(36), y(36), want(36);
+  for (size_t offset : {size_t(1), size_t(0)}) {
+    expect_good(p.run({{block.data() + offset, Extents{5, 7}}}, {{y.data() + offset, Extents{5, 7}}}));
+    EXPECT_LE(p.stats().compilations, offset ? 1u : 2u) << "one kernel; the code that fits any address serves others too, where it is as good";
+    expect_good(compiled(kRows).run({{block.data() + offset, Extents{5, 7}}}, {{want.data() + offset, Extents{5, 7}}}));
+    EXPECT_EQ(y, want);
+  }
+}
+
 TEST(Prepared, RepeatsACallWithWhatItsBuffersHoldThen) {
   // Two kernels (sums over different axes), partial states, an output on an input's memory.
   const char* text = "graph @g(%x: f32[300,4096]) -> (f32[300,4096], f32[4096]) {\n  %s = sum %x {axes=[0,1], keep=true}\n  %y = sub %x, %s\n"

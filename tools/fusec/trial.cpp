@@ -47,7 +47,7 @@ Result<std::string> run_on(const TrialOptions& options, const std::string& devic
                            const std::vector<fuzz::Placed>& inputs, const std::vector<fuzz::Ranges>& want, fuzz::Compared* compared) {
   Result<Graph> given = options.planted ? with_fault(graph, options.planted->first, options.planted->second) : Result<Graph>(graph);
   if (!given) return std::string();  // the planted op does not take these operands
-  Result<Program> program = compile(*given, {.device = device_name, .numerics = options.numerics, .cache = false});
+  Result<Program> program = compile(*given, {.device = device_name, .numerics = options.numerics, .cache = false, .ahead = false});
   if (!program) return program.error();
   std::vector<fuzz::Placed> outputs;
   for (const Port& port : graph.outputs()) {
