@@ -34,11 +34,12 @@ Result<std::vector<Ranges>> evaluate_ranges(const Graph& graph, std::span<const 
   for (const Tensor& t : inputs) extents.push_back(t.extents);
   const Result<Sizes> sizes = bind(*primitives, extents);
   if (!sizes) return sizes.error();
+  const std::vector<bool> wanted = reaching_elements(*primitives, *sizes);
   std::vector<Ranges> all(primitives->size());
   for (size_t k = 0; k < inputs.size(); ++k) all[primitives->inputs()[k].node].value = inputs[k];
   for (NodeId id = 0; id < primitives->size(); ++id) {
     const Node& node = primitives->node(id);
-    if (node.op == Op::input) continue;
+    if (node.op == Op::input || !wanted[id]) continue;
     std::vector<const Tensor*> values;
     std::vector<const Ranges*> args;
     for (NodeId arg : node.args) args.push_back(&all[arg]), values.push_back(&all[arg].value);
@@ -52,7 +53,13 @@ Result<std::vector<Ranges>> evaluate_ranges(const Graph& graph, std::span<const 
     if (!done) return done.error();
   }
   std::vector<Ranges> out;
-  for (const Port& port : primitives->outputs()) out.push_back(all[port.node]);
+  for (const Port& port : primitives->outputs()) {
+    out.push_back(all[port.node]);
+    if (wanted[port.node]) continue;
+    const Type& type = primitives->node(port.node).type;
+    out.back().value = {type.dtype, {}, {}};
+    for (const Dim& dim : type.shape) out.back().value.extents.push_back(dim.value(*sizes).value_or(0));
+  }
   return out;
 }
 

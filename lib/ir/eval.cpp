@@ -105,6 +105,7 @@ Result<std::vector<Tensor>> run(const Graph& graph, std::span<const Tensor> inpu
   std::vector<const Tensor*> value(graph.size());
   for (size_t i = 0; i < graph.inputs().size(); ++i) value[graph.inputs()[i].node] = &inputs[i];
   std::vector<uint32_t> uses = graph.use_counts();
+  const std::vector<bool> wanted = reaching_elements(graph, sizes);
   std::vector<const Tensor*> args;
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& n = graph.node(id);
@@ -113,6 +114,7 @@ Result<std::vector<Tensor>> run(const Graph& graph, std::span<const Tensor> inpu
       value[id] = n.attrs->value.get();
       continue;
     }
+    if (!wanted[id]) continue;
     args.clear();
     for (NodeId a : n.args) args.push_back(value[a]);
     auto result = evaluate_node(n, args, sizes);
@@ -123,11 +125,32 @@ Result<std::vector<Tensor>> run(const Graph& graph, std::span<const Tensor> inpu
       if (--uses[a] == 0) computed[a].reset();
   }
   std::vector<Tensor> outputs;
-  for (const Port& p : graph.outputs()) outputs.push_back(*value[p.node]);
+  for (const Port& p : graph.outputs()) {
+    if (value[p.node]) {
+      outputs.push_back(*value[p.node]);
+      continue;
+    }
+    Result<Tensor> empty = make_result(graph.node(p.node).type, sizes);
+    if (!empty) return empty.error();
+    outputs.push_back(std::move(*empty));
+  }
   return outputs;
 }
 
+bool is_empty(const Type& type, const Sizes& sizes) {
+  return std::any_of(type.shape.begin(), type.shape.end(), [&](const Dim& d) { return d.value(sizes) == 0; });
+}
+
 }  // namespace
+
+std::vector<bool> reaching_elements(const Graph& graph, const Sizes& sizes) {
+  std::vector<bool> out(graph.size());
+  for (const Port& p : graph.outputs()) out[p.node] = out[p.node] || !is_empty(graph.node(p.node).type, sizes);
+  for (NodeId id = static_cast<NodeId>(graph.size()); id-- > 0;)
+    if (out[id])
+      for (NodeId a : graph.node(id).args) out[a] = true;
+  return out;
+}
 
 Result<Tensor> evaluate_node(const Node& node, std::span<const Tensor* const> args, const Sizes& sizes) {
   try {

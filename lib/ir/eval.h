@@ -3,6 +3,7 @@
 // folder single nodes.
 
 #include <span>
+#include <vector>
 
 #include "fusec/graph.h"
 
@@ -14,5 +15,9 @@ namespace fusec {
 /// Composites are evaluated as their decomposition.
 /// Errors   an argmax of nothing; a result larger than 2^33 bytes; sizes that do not fit.
 Result<Tensor> evaluate_node(const Node& node, std::span<const Tensor* const> args, const Sizes& sizes);
+
+/// The nodes whose elements reach an element of an output. The others need no value: what lies before an empty output may be very large
+/// (the row maxima of a softmax of [1000,1000,0]).
+std::vector<bool> reaching_elements(const Graph& graph, const Sizes& sizes);
 
 }  // namespace fusec

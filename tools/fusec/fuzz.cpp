@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <iostream>
 
@@ -102,13 +103,17 @@ struct Fuzzer {
     return false;
   }
 
-  /// A process ended under its graph: each try has one of its own. `end` is in_child's.
+  /// A process ended under its graph: each try has one of its own. `end` is in_child's. Graphs that take too long are shrunk with less
+  /// patience, and for a few minutes: other graphs wait for this.
   void died(int64_t k, int end) const {
     const uint64_t seed = options.seed + uint64_t(k);
     const std::string wrong = end >= 256 ? "the process was killed by signal " + std::to_string(end - 256) : "the process ended with status " + std::to_string(end);
+    const unsigned patience = end == 256 + SIGALRM ? 10 : 120;
+    const auto late = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     in_child([&] {
       report(seed, drawn(seed), wrong, [&](const fuzz::Failing& next) {
-        return in_child([&] { return trial(how, next.graph, next.sizes, seed), 0; }) == end ? wrong : std::string();
+        if (std::chrono::steady_clock::now() > late) return std::string();
+        return in_child([&] { return trial(how, next.graph, next.sizes, seed), 0; }, patience) == end ? wrong : std::string();
       });
       return 0;
     }, 3600);
