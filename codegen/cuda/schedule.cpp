@@ -354,8 +354,16 @@ Row row_of(const Scene& c, const std::vector<Val>& cut) {
 /// Lanes of one block that hold a row in their registers; 0: it does not fit. From the row alone: who adds what must not depend on how
 /// many rows there are.
 int64_t lanes_of(const Scene& c, const Row& row) {
-  if (row.vectors <= 32) return pow2_ceil(ceil_div(row.vectors, 2));  // several rows a warp, two vectors a lane: fewer shuffles
-  if (row.steps(32) * row.held <= 24 && row.steps(32) * c.V <= 48) return 32;  // a warp a row: shuffles only
+  // Up to a warp: two vectors a lane, several rows a warp, for fewer shuffles; or fewer lanes of more vectors where an eighth of them would have
+  // nothing to do (192 of bf16: 8 lanes of three vectors, not 16 of two).
+  const bool warp = row.steps(32) * row.held <= 24 && row.steps(32) * c.V <= 48;
+  if (row.vectors <= 32 || warp) {
+    int64_t lanes = row.vectors <= 32 ? pow2_ceil(ceil_div(row.vectors, 2)) : 32;
+    auto idle = [&](int64_t l) { return l * row.steps(l) - row.vectors; };
+    for (int64_t l = lanes / 2; l >= 2 && row.steps(l) * row.held <= 16 && row.steps(l) * c.V <= 32; l /= 2)
+      if (8 * idle(lanes) > row.vectors && idle(l) < idle(lanes)) lanes = l;
+    return lanes;
+  }
   // Four vectors of 16 bytes a lane: more lanes of fewer vectors wait longer at barriers (layer_norm f32 4096 by 1024 lanes of
   // one vector ran at 0.74 of the copy rate, by 256 or 512 lanes at 1.00).
   // Where each element goes through a formula on its way to a sum, blocks of 256 lanes and twice the row, so that some load while others
@@ -436,12 +444,13 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
     s.min_blocks = uint16_t(of_two);
     return;
   }
-  // Parameters are all asked for at once if registers allow it; what is in flight of the rows counts more (layer_norm f32 [4096]: 3 blocks
-  // of 66 registers 0.95 of the copy rate, 5 of 48 1.00).
-  if (late > 0 && lanes >= 128 && s.steps * c.V <= 16 && !c.formulas && s.edges == Edges::full) {
-    const int64_t wanted = ceil_div((s.baked >> s.vector_axis & 1 ? 72 : 64) * 1024, s.threads * bytes);  // sizes in the text save registers
-    s.min_blocks = uint16_t(std::max<int64_t>(s.min_blocks, std::min<int64_t>(wanted, blocks_for(s.threads, least + values))));
-  }
+  // Rows wait at barriers and for their parameters while others have to move: 160 KiB of rows, read and written, in the blocks of a
+  // multiprocessor (layer_norm f32 [4096]: 3 blocks of 66 registers 0.95 of the copy rate, 5 of 48 1.00; layer_norm bf16 [12288]: 2 blocks 0.85,
+  // f32 [10240]: 1 block 0.70). Values of narrow rows are computed from the words again rather than kept.
+  if (c.formulas || s.cluster > 1) return;
+  const int64_t moved = std::max<int64_t>(1, s.threads * s.rows_in_flight * s.steps * (c.loaded + c.stored));
+  const int64_t words = s.rows_in_flight * s.steps * row.held + (early ? late : 0), spare = row.held < c.V ? 36 - c.V : least;
+  s.min_blocks = std::max(s.min_blocks, uint16_t(std::min<int64_t>(ceil_div(160 * 1024, moved), blocks_for(s.threads, spare + words))));
 }
 
 /// The same kernel with a single element a lane step.

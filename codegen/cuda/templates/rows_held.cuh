@@ -58,12 +58,13 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
   const Ix rows = K::rows(a), columns = K::columns(a);
   const Ix line = kRows > 1 ? (Ix)(threadIdx.x / Lanes) : 0;  // of the rows that the block takes together
   const int lane = (kRows > 1 ? threadIdx.x % Lanes : threadIdx.x) + blocks.rank() * Lanes;
+  constexpr int kLate = K::Windows ? R : 1;  // parameters of the columns: a lane meets the same ones in each of its rows
   for (Ix base = (Ix)(blockIdx.x / Cluster) * (kRows * R); base < rows; base += (Ix)(gridDim.x / Cluster) * (kRows * R)) {
     int turn = 0;
     typename K::At t[R];
     typename K::Row row[R];
     typename K::template Raw<0> raw[R][Steps];
-    typename K::Late late[R][Steps];
+    typename K::Late late[kLate][Steps];
 #pragma unroll
     for (int r = 0; r < R; ++r) {
       // Lanes without a row of their own repeat the last one and store nothing: barriers and shuffles need everybody.
@@ -79,7 +80,8 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
         if (K::Exact || left > 0) {
           K::element_at(a, e, t[r]);
           K::load(Int<0>(), a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, policy, row[r], raw[r][s]);
-          if constexpr (K::Early) K::early(a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, row[r], late[r][s]);
+          if constexpr (K::Early)
+            if (r < kLate) K::early(a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, row[r], late[r][s]);
         }
       }
     }
@@ -115,7 +117,7 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
             if ((K::Exact || left > 0) && live) {
               K::element_at(a, e, t[r]);
               if constexpr (K::Folds > 0 && K::Hides) K::hide(a, keep[k][s]);
-              K::store(a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, keep[k][s], late[r][s], row[r]);
+              K::store(a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, keep[k][s], late[r % kLate][s], row[r]);
             }
           }
         }
