@@ -113,7 +113,8 @@ void Body::fetch(Val load, const std::string& words) {
   const std::string p = w_.args.field(Slot::pointer, w_.view.access_of[load]);
   const bool wide = w_.view.wide(load), each = wide && (w_.scattered(load) || !w_.contiguous(load));
   const std::string valid = w_.valid();
-  const bool shifted = !each && w_.schedule.skeleton == Template::column && w_.access(load).staged;
+  const bool staged = !each && w_.access(load).staged, column = w_.schedule.skeleton == Template::column;
+  const bool shifted = staged && (column || (w_.windows() && w_.schedule.skeleton == Template::rows));
   const bool tail = wide && (!valid.empty() || shifted);
   const bool streamed = policy_ && !each && w_.access(load).streamed;
   const Val guard = inst.map.guard;
@@ -148,12 +149,13 @@ void Body::fetch(Val load, const std::string& words) {
     w_.index(w_.view.vector_axis);  // asks for it; of the vector's first element it is in `t`
     const std::string at = "t.i" + dec(w_.view.vector_axis), left = "left" + dec(load), exists = tail ? "n == " + dec(w_.V) + " && " : "";
     const bool once = known >= int64_t(w_.V);  // a vector meets one end at most
+    const bool pieces_of_two = w_.access(load).staged;
     if (once) line("const " + w_.index_type() + " " + left + " = " + columns + " - " + at + ";");
     if (known < 512 && once) {
       line("{");
     } else {
-      line("if (" + exists + at + " + " + dec(w_.V) + " <= " + columns + ") {");
-      line("  fetch<" + dec(size) + ", " + w_.fetch_kind(load, false) + ">(" + words + ", " + p + " + " + at + ", 0);");
+      line("if (" + exists + at + " + " + dec(pieces_of_two ? 2 * w_.V : w_.V) + " <= " + columns + ") {");
+      line(std::string("  fetch") + (pieces_of_two ? "_shifted<" : "<" + dec(size) + ", ") + w_.fetch_kind(load, false) + ">(" + words + ", " + p + " + " + at + ", 0);");
       line("} else {");
     }
     indent_ += 2;
@@ -169,7 +171,8 @@ void Body::fetch(Val load, const std::string& words) {
   } else if (shifted) {
     // Columns that are not there read their neighbours in the next position; only at the operand's end there is nothing.
     if (streamed) w_.streamed = true;
-    line("if (n == " + dec(2 * w_.V) + " || t.e * rows(a) + t.r + " + dec(2 * w_.V) + " <= rows(a) * columns(a)) {");
+    if (column) line("if (n == " + dec(2 * w_.V) + " || t.e * rows(a) + t.r + " + dec(2 * w_.V) + " <= rows(a) * columns(a)) {");
+    else line("if (t.e >= 0 && t.e + " + dec(2 * w_.V) + " <= columns(a)) {");
     line("  fetch_shifted<" + w_.fetch_kind(load, streamed) + ">(" + words + ", " + p + " + (" + offset(load, "") + (streamed ? "), policy);" : "), 0);"));
     line("} else {");
     indent_ += 2;

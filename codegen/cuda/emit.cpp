@@ -271,13 +271,7 @@ void Emitter::held() {
   }
   std::vector<Val> computed;
   std::string hide;
-  // Values computed from a short row (exp of each element) may stay in registers from sweep to sweep; of a long one only the words. What takes
-  // no formula is computed again rather than kept by a block that has others beside it (layer_norm bf16 [12288], 3 blocks: 80 bytes of spills).
-  bool formulas = false;
-  for (Val v = 0; v < k_.values.size(); ++v)
-    formulas |= k_.values[v].kind == Kind::compute && view_.level(v) == Level::element && info(k_.values[v].op).form == Form::formula;
-  const int short_row = tiled_ ? 33 : formulas || s_.lanes_per_row <= 32 ? 32 : 16;
-  const bool hidden = s_.keep == Keep::registers && s_.steps * w_.V > short_row;
+  const bool hidden = unpacks_again(view_, s_);
   for (Val v : s_.cut) {
     keep_members += "    " + kept_words(v) + " k" + n(v) + ";\n";
     if (hidden) hide += "    hide_words(keep.k" + n(v) + ", " + w_.args.field(Slot::zero) + ");\n";

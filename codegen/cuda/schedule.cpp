@@ -192,6 +192,7 @@ uint16_t blocks_for(int threads, int64_t registers) {
 
 void pointwise(Scene& c) {
   c.s.skeleton = Template::pointwise;
+  shift_parameters(c.view, c.facts, c.s);
   c.s.threads = 256;
   // 2048 threads that move 32 bytes each reach the copy rate; with more arithmetic a byte fewer threads fit and each needs more in flight
   // (gelu, silu: 2 vectors; int8 dequantise and requantise: 4).
@@ -446,11 +447,16 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   }
   // Rows wait at barriers and for their parameters while others have to move: 160 KiB of rows, read and written, in the blocks of a
   // multiprocessor (layer_norm f32 [4096]: 3 blocks of 66 registers 0.95 of the copy rate, 5 of 48 1.00; layer_norm bf16 [12288]: 2 blocks 0.85,
-  // f32 [10240]: 1 block 0.70). Values of narrow rows are computed from the words again rather than kept.
+  // f32 [10240]: 1 block 0.70). Of narrow rows ptxas takes the words, and the values once where they are not unpacked again.
   if (c.formulas || s.cluster > 1) return;
-  const int64_t moved = std::max<int64_t>(1, s.threads * s.rows_in_flight * s.steps * (c.loaded + c.stored));
-  const int64_t words = s.rows_in_flight * s.steps * row.held + (early ? late : 0), spare = row.held < c.V ? 36 - c.V : least;
-  s.min_blocks = std::max(s.min_blocks, uint16_t(std::min<int64_t>(ceil_div(160 * 1024, moved), blocks_for(s.threads, spare + words))));
+  const int64_t moved = std::max<int64_t>(1, s.threads * s.rows_in_flight * s.steps * (c.loaded + c.stored)), wanted = ceil_div(160 * 1024, moved);
+  int64_t taken = s.rows_in_flight * s.steps * row.held + (row.held < c.V ? 36 - c.V : least);
+  if (s.rows_in_flight > 1 || !(s.baked >> s.vector_axis & 1)) taken += 4;  // sizes in the text save registers
+  if (row.held < c.V && lanes <= 32 && !unpacks_again(c.view, s)) taken += s.steps * (c.V - row.held);
+  const int64_t without = std::min<int64_t>(wanted, blocks_for(s.threads, taken)), with = early ? std::min<int64_t>(wanted, blocks_for(s.threads, taken + late)) : without;
+  if (lanes > 32 && with < without && 5 * with < 4 * wanted)  // parameters later, but more rows
+    for (Access& a : s.access) a.early = 0;
+  s.min_blocks = std::max(s.min_blocks, uint16_t(lanes > 32 ? std::max(with, 5 * with < 4 * wanted ? without : with) : with));
 }
 
 /// The same kernel with a single element a lane step.
@@ -558,6 +564,7 @@ void rows(Scene& c) {
   s.threads = uint16_t(std::max<int64_t>(128, lanes));
   const bool exact = s.steps * lanes * cluster * c.V == c.facts.columns && s.edges != Edges::window;
   if (exact) s.block[s.vector_axis] = uint16_t(std::min<int64_t>(c.facts.columns, 65535));
+  shift_parameters(c.view, c.facts, s);
   occupy(c, cut, row);
 }
 
@@ -587,6 +594,26 @@ void shift_columns(Scene& c) {
   }
 }
 
+/// Threads of a column for X lanes across: 256 threads or somewhat more, whole warps.
+int64_t most_positions(int64_t X) {
+  int64_t Y = pow2_floor(288 / X);
+  while (X * Y % 32) Y *= 2;
+  return Y;
+}
+
+/// Lanes along the columns, of `across` vectors: as many as leave few of them without columns (33 vectors: 3 blocks of 11 lanes; two of 32
+/// ran at 0.77 of the copy rate), in few blocks, of whole warps.
+int64_t columns_across(int64_t across) {
+  int64_t best = std::min<int64_t>(32, pow2_ceil(across));
+  auto cost = [&](int64_t X) {
+    const int64_t blocks = ceil_div(across, X), threads = X * most_positions(X);
+    return double(blocks * X) / double(across) + 0.02 * double(std::min<int64_t>(blocks, 4)) + (threads > 288 ? 0.04 : 0);
+  };
+  for (int64_t X = std::min<int64_t>(32, across); X >= 1; --X)
+    if (cost(X) < cost(best) - 0.03) best = X;
+  return best;
+}
+
 void column(Scene& c) {
   Schedule& s = c.s;
   s.skeleton = Template::column;
@@ -596,18 +623,18 @@ void column(Scene& c) {
   // what must not depend on the batch.
   const bool known = !c.kernel.axes.empty() && c.kernel.axes[s.vector_axis].extent.is_constant();
   const int64_t across = known ? std::max<int64_t>(1, ceil_div(vector_extent(c), c.V)) : 32;
-  const int64_t X = std::min<int64_t>(32, pow2_ceil(across));
-  int64_t Y = std::min<int64_t>(256 / X, pow2_ceil(std::max<int64_t>(1, c.facts.columns)));
+  const int64_t X = columns_across(across), most = most_positions(X);
+  int64_t Y = std::min<int64_t>(most, pow2_ceil(std::max<int64_t>(1, c.facts.columns)));
   size_t state = 16;
   for (size_t i = 0; i < c.view.folds(); ++i) state = std::max(state, state_layout(c.kernel, i, c.V).bytes);
   while (Y > 1 && X * (Y / 2) * int64_t(state) > 40 * 1024) Y /= 2;
-  while (X * Y < 32) Y *= 2;
+  while (X * Y % 32) Y *= 2;
   const int64_t U = pow2_floor(std::clamp<int64_t>(128 / std::max<int64_t>(c.loaded, 4), 1, 8));
   s.lanes_per_row = uint16_t(X);
   s.threads = uint16_t(X * Y);
   s.rows_in_flight = uint16_t(U);
   // Two blocks with 128 bytes a thread: 64 KiB in flight (column sums: 1.03 of the copy rate; 3 blocks 0.98).
-  s.min_blocks = std::min<uint16_t>(blocks_for(s.threads, 20 + U * ceil_div(c.loaded, 4) + int64_t(state) / 4 * 2 + (c.heavy > 8 ? 16 : 4)), uint16_t(512 / s.threads));
+  s.min_blocks = std::min<uint16_t>(blocks_for(s.threads, 20 + U * ceil_div(c.loaded, 4) + int64_t(state) / 4 * 2 + (c.heavy > 8 ? 16 : 4)), uint16_t((1024 + s.threads) / (2 * s.threads)));
   if (c.view.folds() == 1 && c.view.element_stores().empty() && ceil_div(across, X) < 2 * c.device.multiprocessors &&
       c.facts.columns >= 4 * Y * U)
     s.finish = Finish::last_block;

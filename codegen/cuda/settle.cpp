@@ -95,6 +95,7 @@ std::string rows(Settling& c) {
       const bool exact = steps * s.lanes_per_row * s.cluster * c.V == c.facts.columns && s.edges != Edges::window;
       s.block[s.vector_axis] = exact ? uint16_t(std::min<int64_t>(c.facts.columns, 65535)) : uint16_t(0);
       if (tiled) s.slots = slots, fit_tiles(c.view, c.facts, c.device, s);
+      else shift_parameters(c.view, c.facts, s);
       return "";
     }
     case Keep::none: case Keep::cache_buffer: return "keep: registers, shared, cluster and reload are known to rows";
@@ -105,7 +106,7 @@ std::string rows(Settling& c) {
 std::string column(Settling& c) {
   Schedule& s = c.s;
   if (!c.kernel.has_reductions() || (c.kernel.reduced_axes() >> s.vector_axis & 1)) return "skeleton=column: the vector axis must be kept, and something reduced";
-  if (!pow2(s.lanes_per_row) || s.threads % s.lanes_per_row || !pow2(s.threads / s.lanes_per_row)) return "lanes_per_row and threads: powers of two are expected";
+  if (!s.lanes_per_row || s.threads % s.lanes_per_row || !pow2(s.threads / s.lanes_per_row)) return "lanes_per_row and threads: a power of two of lanes_per_row is expected";
   const int64_t Y = s.threads / s.lanes_per_row;
   if (Y > 1 && s.lanes_per_row * (Y / 2) * int64_t(c.state) > kScratch) return "threads: the states of so many lanes do not fit into shared memory";
   if (s.finish == Finish::last_block && (c.view.folds() != 1 || !c.view.element_stores().empty())) return "finish=last_block: one sweep without element stores is expected";
@@ -137,7 +138,10 @@ std::string settle(const Kernel& written, const Facts& facts, const Device& devi
   const bool column_like = kernel.has_reductions() && !(kernel.reduced_axes() >> s.vector_axis & 1);
   for (size_t i = 0; i < c.view.folds(); ++i) c.state = std::max(c.state, state_layout(kernel, i, column_like ? unsigned(c.V) : 1).bytes);
   switch (s.skeleton) {
-    case Template::pointwise: return kernel.has_reductions() ? "skeleton=pointwise: the kernel reduces" : "";
+    case Template::pointwise:
+      for (Access& a : s.access) a.staged = 0;
+      shift_parameters(c.view, facts, s);
+      return kernel.has_reductions() ? "skeleton=pointwise: the kernel reduces" : "";
     case Template::transpose:
       if (kernel.has_reductions() || tile_axis(s) < 0) return "skeleton=transpose: two tiled axes and no reduction are expected";
       return s.threads == 256 ? "" : "skeleton=transpose: threads=256 is expected";

@@ -56,6 +56,11 @@ std::optional<Dim> step(const Kernel& kernel, const Inst& access, unsigned axis)
 /// Type in which a value of the cut is kept: a load as it is stored; a value that is rounded to its narrow type is exact in it.
 DType kept_type(const Kernel& kernel, Val v);
 
+/// Rows in registers: are they unpacked again in each sweep, rather than kept as what a sweep computed of them? Short rows keep it (exp of each
+/// element is then taken once); where no formula is taken a block does not: registers for another block beside it are worth more (layer_norm bf16
+/// [12288], 3 blocks: 80 bytes of spills).
+bool unpacks_again(const View& view, const Schedule& schedule);
+
 /// Transpose: the axis that staged operands are contiguous along, and bytes of shared memory of one staged operand.
 inline int tile_axis(const Schedule& s) {
   for (int k = 0; k < int(kMaxAxes); ++k)

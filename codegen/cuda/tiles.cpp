@@ -114,7 +114,7 @@ void fit_tiles(const View& view, const Facts& facts, const Device& device, Sched
     for (int64_t rows : {1, 2, 4, 8, 16, 32}) {
       const int64_t size = shape.slot_bytes(groups * rows, columns);
       int64_t cost = (size > 4608 ? 1 : 0) + (incoming(groups * rows) < 1 * KiB ? 2 : 0);
-      if (s.lanes_per_row <= 32) cost += conflicts(shape, columns, s.lanes_per_row, puts ? rows : 1, V);
+      if (s.lanes_per_row <= 32) cost += conflicts(shape, columns, s.lanes_per_row, puts || view.element_stores().empty() ? rows : 1, V);
       if (rows > 1 && (size > 8704 || cost > least)) continue;
       least = cost;
       s.rows_in_flight = uint16_t(rows);
@@ -129,6 +129,16 @@ void fit_tiles(const View& view, const Facts& facts, const Device& device, Sched
   s.slots = 0;
   s.rows_in_flight = 1;
   for (Access& a : s.access) a.staged = 0;
+}
+
+void shift_parameters(const View& view, const Facts& facts, Schedule& s) {
+  const unsigned axis = s.vector_axis;
+  for (size_t i = 0; s.edges == Edges::window && i < view.accesses.size(); ++i) {
+    const Inst& inst = view.kernel.values[view.accesses[i]];
+    const bool computed = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; }) || inst.map.guard != kNoVal;
+    if (inst.kind != Kind::load || computed || inst.varies != AxisSet(1u << axis) || facts.access[i].step[axis] != 1) continue;
+    s.access[i].staged = s.lane[axis] * size_of(view, view.accesses[i]) == 16 && facts.access[i].align % 16 == 0;
+  }
 }
 
 }  // namespace fusec::cuda

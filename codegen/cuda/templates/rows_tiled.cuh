@@ -107,7 +107,7 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Slots> D void r
 #pragma unroll 1
     for (int r = 0; r < R; ++r) {
       // Lanes without a row store nothing: barriers and shuffles need everybody.
-      const Ix number = K::Puts ? (Ix)(thread / Lanes) * R + r : (Ix)r * kGroups + thread / Lanes;
+      const Ix number = K::Puts || !K::Stores ? (Ix)(thread / Lanes) * R + r : (Ix)r * kGroups + thread / Lanes;
       const bool live = number < count;
       if (Lanes > 32 && !live) break;
       typename K::At t{};
