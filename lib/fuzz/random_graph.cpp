@@ -24,6 +24,7 @@ struct Draw {
   std::vector<Value> pool{};
   std::vector<Dim> palette{};
   Style style = Style::mixed;
+  size_t most_outputs = 4;
 
   double elements_of(const Shape& shape) const {
     double product = 1;
@@ -35,8 +36,9 @@ struct Draw {
     static const std::vector<Style> kStyles = {Style::mixed, Style::mixed, Style::mixed, Style::mixed, Style::mixed, Style::mixed,
                                                Style::deep, Style::wide, Style::rows, Style::rows};
     style = random.pick(kStyles);
-    if (style == Style::deep) options.max_nodes *= 4, options.max_elements = std::min(options.max_elements, double(1 << 10));
-    if (style == Style::wide) options.max_inputs *= 3, options.max_nodes *= 2, options.max_elements = std::min(options.max_elements, double(1 << 11));
+    const size_t more = options.far && random.chance(8) ? 5 : 1;
+    if (style == Style::deep) options.max_nodes *= 4 * more, options.max_elements = std::min(options.max_elements, double(1 << 10));
+    if (style == Style::wide) options.max_inputs *= 3 * more, options.max_nodes *= 2 * more, most_outputs *= 4 * more, options.max_elements = std::min(options.max_elements, double(1 << 11));
   }
 
   void draw_palette() {
@@ -63,9 +65,14 @@ struct Draw {
 
   Shape draw_shape() {
     Shape shape;
-    const size_t rank = random.chance(16) ? 0 : 1 + random.below(4);
+    const size_t rank = random.chance(16) ? 0 : 1 + random.below(random.chance(16) ? 8 : 4);
     for (size_t k = 0; k < rank; k++) shape.push_back(random.pick(palette));
-    while (elements_of(shape) > options.max_elements) shape.pop_back();
+    return bounded(std::move(shape));
+  }
+
+  /// Outer dims become 1 until it is no larger than a value may be: without an empty dim a shape may be of any size.
+  Shape bounded(Shape shape) const {
+    for (size_t k = 0; elements_of(shape) > options.max_elements; k++) shape[k] = 1;
     return shape;
   }
 
@@ -98,6 +105,16 @@ struct Draw {
     }
     Tensor scalar = random_tensor(dtype, {}, random.next());
     return b.constant(std::move(scalar));
+  }
+
+  /// Scale, bias or statistics of a norm: exactly of this shape, of the data's dtype or another float.
+  Value parameter(DType dtype, const Shape& shape) {
+    if (random.chance(4)) dtype = random.chance(2) ? DType::f32 : draw_dtype();
+    if (!is_float(dtype)) dtype = DType::f32;
+    for (const Value value : pool)
+      if (b.type(value).shape == shape && random.chance(3)) return b.type(value).dtype == dtype ? value : b.cast(value, dtype);
+    if (random.chance(4)) return b.add(Op::broadcast, {b.constant(random_tensor(dtype, {}, random.next()))}, {.shape = shape});
+    return b.input("p" + std::to_string(b.size()), {dtype, shape});
   }
 
   /// For concat: the other axes are equal.
@@ -156,6 +173,8 @@ struct Draw {
     attrs.index = int64_t(random.below(uint64_t(attrs.parts)));
     attrs.groups = 1 + int64_t(random.below(4));
     attrs.to = draw_dtype();
+    if (op == Op::bitcast)
+      while (bytes(attrs.to) != bytes(type.dtype)) attrs.to = DType(random.below(kDTypes));
     if (op == Op::argmax || op == Op::argmin) attrs.to = random.chance(2) ? DType::i64 : DType::i32;
     if (op == Op::reshape) attrs.shape = draw_reshape(type.shape);
     if (op == Op::broadcast) {
@@ -172,10 +191,11 @@ struct Draw {
     for (const Dim& dim : type.shape) {
       const int64_t extent = dim.value(sizes).value_or(0);
       if (op == Op::slice) {
-        const bool fixed = dim.is_constant() && extent > 0 && random.chance(2);
-        attrs.start.push_back(fixed ? int64_t(random.below(uint64_t(extent))) : 0);
-        attrs.stop.push_back(dim);
-        attrs.step.push_back(dim.is_constant() && random.chance(3) ? 2 : 1);
+        const bool fixed = dim.is_constant() && extent > 0 && random.chance(2), short_of = fixed && random.chance(2);
+        const int64_t start = fixed ? int64_t(random.below(uint64_t(extent))) : 0;
+        attrs.start.push_back(start);
+        attrs.stop.push_back(short_of ? Dim(start + int64_t(random.below(uint64_t(extent - start + 1)))) : dim);
+        attrs.step.push_back(dim.is_constant() && random.chance(3) ? 2 + int64_t(random.below(4)) : 1);
       }
       if (op == Op::pad) {
         attrs.low.push_back(int64_t(random.below(3)));
@@ -190,7 +210,7 @@ struct Draw {
   Value fitting(Value x, Domain domain) {
     const DType dtype = b.type(x).dtype;
     static const std::vector<DType> kFloats = {DType::f32, DType::f32, DType::bf16, DType::f16, DType::f64};
-    static const std::vector<DType> kIntegers = {DType::i8, DType::u8, DType::i16, DType::i32, DType::i64, DType::u32};
+    static const std::vector<DType> kIntegers = {DType::i8, DType::u8, DType::i16, DType::i32, DType::i64, DType::u16, DType::u32, DType::u64};
     switch (domain) {
       case Domain::any: return x;
       case Domain::numbers: return dtype == DType::boolean ? b.cast(x, DType::f32) : x;
@@ -208,6 +228,7 @@ struct Draw {
     for (Dim& dim : shape)
       if (random.chance(2)) dim = 1;
     shape[axis] = random.pick(palette);
+    shape = bounded(std::move(shape));
     const DType dtype = random.chance(2) ? DType::i64 : DType::i32;
     const int64_t n = data.shape[axis].value(sizes).value_or(1);
     const Value from = random.chance(2) ? b.input("i" + std::to_string(b.size()), {dtype, shape})
@@ -215,6 +236,26 @@ struct Draw {
     const Value mixed = b.add(Op::mul, {from, b.scalar(dtype, 1 + 2 * double(random.below(3)))});
     const Value folded = b.add(Op::floor_mod, {mixed, b.scalar(dtype, double(2 * n + 4))});
     return b.add(Op::sub, {folded, b.scalar(dtype, double(n + 2))});
+  }
+
+  static bool needs_axis(Op op) { return op == Op::layer_norm || op == Op::rms_norm || op == Op::gather || op == Op::concat; }
+
+  /// An operand behind the first ones. `shape` is what they broadcast to.
+  Value operand(Op op, const std::vector<Value>& before, const Shape& shape, const Attrs& attrs) {
+    const Type type = b.type(before[0]);
+    switch (op) {
+      case Op::layer_norm: case Op::rms_norm: {
+        // Mostly of the last axis; sometimes of all from another one on, or one number a row.
+        Shape wanted(type.shape.end() - (random.chance(4) ? 1 + long(random.below(type.shape.size())) : 1), type.shape.end());
+        if (random.chance(4)) wanted.back() = 1;
+        return parameter(type.dtype, bounded(wanted));
+      }
+      case Op::batch_norm: case Op::group_norm: return parameter(type.dtype, {type.shape[size_t(attrs.axis)]});
+      case Op::gather: return draw_index(type, size_t(attrs.axis));
+      case Op::concat: return neighbour(before[0], size_t(attrs.axis));
+      case Op::select: return before.size() == 1 ? partner(draw_dtype(), shape) : partner(b.type(before[1]).dtype, shape);
+      default: return partner(type.dtype, shape);
+    }
   }
 
   void leaf(Op op) {
@@ -255,37 +296,21 @@ struct Draw {
     int arity = card.arity < 0 ? 1 + int(random.below(3)) : card.arity - int(random.below(uint64_t(card.optional_args) + 1));
     Shape shape = type.shape;
     Attrs attrs = draw_attrs(op, type);
+    if (needs_axis(op) && shape.empty()) return;
+    if (op == Op::batch_norm || op == Op::group_norm) {
+      if (shape.size() < 2) return;
+      if (op == Op::group_norm || random.chance(2)) attrs.axis = 1;
+      if (!exact_quotient(shape[1], attrs.groups)) attrs.groups = 1;
+    }
     for (int k = 1; k < arity; k++) {
-      Shape wanted = shape;
-      if (op == Op::layer_norm || op == Op::rms_norm) {
-        if (attrs.axes.size() != 1 || type.shape.empty()) attrs.axes = {int64_t(type.shape.size()) - 1};
-        if (attrs.axes[0] < 0) return;
-        attrs.axes = {int64_t(type.shape.size()) - 1};
-        wanted = {type.shape.back()};
-      }
-      if (op == Op::batch_norm || op == Op::group_norm) {
-        if (type.shape.size() < 2) return;
-        attrs.axis = 1;
-        wanted = {type.shape[1]};
-      }
-      if (op == Op::gather) {
-        if (type.shape.empty()) return;
-        args.push_back(draw_index(type, size_t(attrs.axis)));
-        continue;
-      }
-      if (op == Op::concat) {
-        args.push_back(neighbour(x, size_t(attrs.axis)));
-        continue;
-      }
-      const DType dtype = card.rule == Rule::select ? (k == 1 ? draw_dtype() : b.type(args[1]).dtype) : type.dtype;
-      args.push_back(partner(dtype, wanted));
+      args.push_back(operand(op, args, shape, attrs));
       if (auto both = broadcast(shape, b.type(args.back()).shape); both && is_elementwise(op)) shape = *both;
     }
     std::vector<Type> types;
     for (Value arg : args) types.push_back(b.type(arg));
     Attrs normalised = attrs;
     Result<Type> result = infer(op, types, normalised);
-    if (!result || result->shape.size() > 6 || elements_of(result->shape) > options.max_elements) return;
+    if (!result || result->shape.size() > 8 || elements_of(result->shape) > options.max_elements) return;
     pool.push_back(b.add(op, args, attrs));
   }
 
@@ -298,16 +323,16 @@ struct Draw {
       Shape shape = base;
       if (random.chance(3)) shape = draw_shape();
       else for (Dim& dim : shape) if (random.chance(5)) dim = 1;
-      pool.push_back(b.input("x" + std::to_string(k), {draw_dtype(), shape}));
+      pool.push_back(b.input("x" + std::to_string(k), {draw_dtype(), bounded(shape)}));
     }
     const size_t target = b.size() + 2 + random.below(options.max_nodes);
-    for (int tries = 0; tries < 400 && b.size() < target; tries++) step();
+    for (int tries = 0; tries < 2000 && b.size() < target; tries++) step();
     // What nobody reads is an output, up to a number of them; and now and then a value that is read.
     std::vector<char> read(b.size(), 0);
     for (NodeId id = 0; id < b.size(); id++)
       for (NodeId arg : b.node({id}).args) read[arg] = 1;
     std::vector<Value> outputs = {pool.back()};
-    const size_t most = 1 + random.below(style == Style::wide ? 16 : 4);
+    const size_t most = 1 + random.below(most_outputs);
     for (size_t k = pool.size() - 1; k-- > inputs && outputs.size() < most;)
       if (!read[pool[k].id]) outputs.push_back(pool[k]);
     if (random.chance(3)) outputs.push_back(random.pick(pool));

@@ -29,6 +29,7 @@ struct GraphOptions {
   size_t max_nodes = 14;
   size_t max_inputs = 4;
   double max_elements = 1 << 14;  // of any value, symbols counted at their drawn sizes
+  bool far = true;                // one in eight of the deep and of the wide ones is five times as large
 };
 
 struct Drawn {

@@ -31,6 +31,7 @@ const Pass kPipeline[] = {
     {"reduces", reduces, "merge reductions, drop those over one element, move them below transposes"},
     {"views", views, "again: decompositions and reduces bring views of their own"},
     {"simplify", simplify, "again: what views and reduces took away joins neighbours"},
+    {"fold_constants", fold_constants, "again: constants that were broadcast, or a sum's only addend, stand bare now"},
     {"pair_reductions", pair_reductions, "last, on the final primitives: which reductions one sweep may carry"},
 };
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "lib/fuzz/random_input.h"
@@ -11,34 +12,55 @@
 namespace fusec {
 namespace {
 
-TEST(RandomGraph, EveryOpAndTypeIsDrawn) {
-  std::set<Op> ops;
-  std::set<DType> types;
-  std::set<std::pair<Op, DType>> pairs;
+bool takes(Op op, DType type) {
+  if (op == Op::size) return type == DType::i64;
+  if (op == Op::bitcast && type == DType::boolean) return false;  // a bool has no bits of its own
+  switch (info(op).domain) {
+    case Domain::any: return true;
+    case Domain::numbers: return type != DType::boolean;
+    case Domain::floats: return is_float(type);
+    case Domain::integers: return is_integer(type);
+    case Domain::bits: return !is_float(type);
+    case Domain::boolean: return type == DType::boolean;
+  }
+  return false;
+}
+
+TEST(RandomGraph, EveryOpIsDrawnOnEveryTypeItTakes) {
+  std::map<Op, std::map<DType, int>> drawn;
+  std::set<std::pair<DType, DType>> casts;
+  std::set<size_t> ranks, parameters;
   size_t deepest = 0, most_outputs = 0, symbolic = 0, empty = 0;
-  for (uint64_t seed = 0; seed < 6000; ++seed) {
-    const fuzz::Drawn drawn = fuzz::random_graph(seed);
-    ASSERT_TRUE(verify(drawn.graph)) << "seed " << seed;
-    ASSERT_GT(drawn.graph.size(), 0u) << "seed " << seed;
-    for (const Node& node : drawn.graph.nodes()) {
-      const DType type = node.args.empty() ? node.type.dtype : drawn.graph.node(node.args[0]).type.dtype;
-      ops.insert(node.op), types.insert(type), pairs.insert({node.op, type});
-      for (const Dim& dim : node.type.shape) empty += dim.value(drawn.sizes) == 0;
+  for (uint64_t seed = 0; seed < 60000; ++seed) {
+    const fuzz::Drawn graph = fuzz::random_graph(seed);
+    ASSERT_GT(graph.graph.size(), 0u) << "seed " << seed;
+    ASSERT_TRUE(verify(graph.graph)) << "seed " << seed;
+    bool nothing = false;
+    for (const Node& node : graph.graph.nodes()) {
+      const auto operand = [&](size_t k) { return graph.graph.node(node.args[k]).type.dtype; };
+      ++drawn[node.op][node.op == Op::select ? operand(1) : node.args.empty() ? node.type.dtype : operand(0)];
+      if (node.op == Op::cast && operand(0) != node.type.dtype) casts.insert({operand(0), node.type.dtype});
+      if (info(node.op).rule == Rule::keep && node.args.size() > 1) parameters.insert(operand(0) == operand(1));
+      ranks.insert(node.type.shape.size());
+      for (const Dim& dim : node.type.shape) nothing |= dim.value(graph.sizes) == 0;
     }
-    deepest = std::max(deepest, drawn.graph.size());
-    most_outputs = std::max(most_outputs, drawn.graph.outputs().size());
-    symbolic += !drawn.graph.symbols().empty();
+    deepest = std::max(deepest, graph.graph.size());
+    most_outputs = std::max(most_outputs, graph.graph.outputs().size());
+    symbolic += !graph.graph.symbols().empty();
+    empty += nothing;
   }
   std::string missing;
   for (int k = 0; k < kOps; ++k)
-    if (info(Op(k)).form != Form::reserved && !ops.contains(Op(k))) missing += " " + std::string(name(Op(k)));
+    for (int t = 0; t < kDTypes && info(Op(k)).form != Form::reserved; ++t)
+      if (takes(Op(k), DType(t)) != (drawn[Op(k)][DType(t)] > 0)) missing += " " + std::string(name(Op(k))) + ":" + std::string(name(DType(t)));
   EXPECT_EQ(missing, "");
-  EXPECT_EQ(types.size(), size_t(kDTypes));
-  EXPECT_GT(pairs.size(), 900u) << "of ops and the types of their first operands";
-  EXPECT_GT(deepest, 40u);
-  EXPECT_GT(most_outputs, 8u);
-  EXPECT_GT(symbolic, 500u);
-  EXPECT_GT(empty, 100u);
+  EXPECT_EQ(casts.size(), size_t(kDTypes * (kDTypes - 1)));
+  EXPECT_EQ(ranks, (std::set<size_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(parameters.size(), 2u) << "of the data's type, and of another";
+  EXPECT_GT(deepest, 150u);
+  EXPECT_GT(most_outputs, 40u);
+  EXPECT_GT(symbolic, 12000u);
+  EXPECT_GT(empty, 2500u);
 }
 
 TEST(RandomGraph, TheSameForTheSameSeed) {

@@ -56,9 +56,10 @@ const Case kFaults[] = {
      }},
     {"a sum without its last element",
      [](GraphBuilder& b, const Node& node, const std::vector<Value>& args) -> std::optional<Value> {
-       const Type type = b.type(args.empty() ? Value{0} : args[0]);
+       if (node.op != Op::sum) return std::nullopt;
+       const Type type = b.type(args[0]);
        const size_t axis = type.shape.size() - 1;
-       if (node.op != Op::sum || type.shape.empty() || !type.shape[axis].is_constant() || type.shape[axis].constant() < 2) return std::nullopt;
+       if (type.shape.empty() || !type.shape[axis].is_constant() || type.shape[axis].constant() < 2) return std::nullopt;
        if (node.attrs->axes.back() != int64_t(axis)) return std::nullopt;
        Attrs cut;
        cut.start.assign(axis + 1, Dim(0)), cut.stop = type.shape, cut.step.assign(axis + 1, 1);
