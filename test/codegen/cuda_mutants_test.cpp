@@ -134,7 +134,7 @@ const Spare kSpare[] = {
     {"pointwise", "if (left <= 0) break;", "n <= 0"},
     {"rows", "if (K::Exact || left > 0) {", "n <= 0"},
     {"four_rows", "if (K::Exact || left > 0) {", "n <= 0"},
-    {"rows_together", "if ((K::Exact || left > 0) && live) {", "the same lanes store the last row again, the same bits"},
+    {"rows_together", "if ((K::Exact || left > 0) && live(r)) {", "the same lanes store the last row again, the same bits"},
     {"column", "if (n > 0) / each_position<", "n = 0"},
     {"column", "if (y == 0 && n > 0) K::row_store", "n = 0"},
     // Arguments that this kernel does not look at.

@@ -104,25 +104,28 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void
         }
       }
       Held<0, K, Lanes, Steps, Threads, kTogether, Cluster>::sweep(a, t + first, lane, columns, keep, row + first, scratch, turn, blocks);
+      auto live = [&](int r) { return kRows * R == 1 || base + r * kRows + line < rows; };
+      if constexpr (K::Stores) {
 #pragma unroll
-      for (int k = 0; k < kTogether; ++k) {
-        const int r = first + k;
-        const bool live = kRows * R == 1 || base + r * kRows + line < rows;
-        if constexpr (K::Stores) {
-          Ix skew = 0;
-          if constexpr (K::Windows) skew = K::skew(a, t[r]);
+        for (int s = 0; s < Steps; ++s) {
 #pragma unroll
-          for (int s = 0; s < Steps; ++s) {
+          for (int k = 0; k < kTogether; ++k) {  // what the columns have for all rows is loaded once
+            const int r = first + k;
+            Ix skew = 0;
+            if constexpr (K::Windows) skew = K::skew(a, t[r]);
             const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
-            if ((K::Exact || left > 0) && live) {
+            if ((K::Exact || left > 0) && live(r)) {
               K::element_at(a, e, t[r]);
               if constexpr (K::Folds > 0 && K::Hides) K::hide(a, keep[k][s]);
               K::store(a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, keep[k][s], late[r % kLate][s], row[r]);
             }
           }
         }
-        if constexpr (K::RowStores)
-          if (live && lane == 0) K::row_store(a, t[r], 1, row[r]);
+      }
+      if constexpr (K::RowStores) {
+#pragma unroll
+        for (int k = 0; k < kTogether; ++k)
+          if (live(first + k) && lane == 0) K::row_store(a, t[first + k], 1, row[first + k]);
       }
     }
     if constexpr (sizeof(Ix) == 4) break;  // a grid holds as many blocks as 32-bit numbers count rows; a loop takes registers
