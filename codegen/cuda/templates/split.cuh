@@ -1,6 +1,7 @@
-// Split: long rows, reduced once. A row is cut into parts, as many as its length asks for whatever the number of rows: it has the same
-// bits in any company. gridDim.y blocks take the parts in turn, partial states go to memory, and the last block of the row merges them
-// in a fixed order. One folding sweep, no element stores.
+// Split: long rows, reduced once. A row is dealt to parts, a block's width to each in turn, so that what is read at a time lies together:
+// parts that were slices of their own had 264 of them open all over the row. There are as many as its length asks for whatever the number
+// of rows: it has the same bits in any company. gridDim.y blocks take the parts in turn, partial states go to memory, and the last block
+// of the row merges them in a fixed order. One folding sweep, no element stores.
 template <class K, int Threads, int U> D void split(const typename K::Args& a) {
   typedef typename K::Ix Ix;
   typedef typename K::template Acc<0> Acc;
@@ -8,9 +9,8 @@ template <class K, int Threads, int U> D void split(const typename K::Args& a) {
   int turn = 0;
   const u64 policy = K::policy(a);
   const Ix rows = K::rows(a), columns = K::columns(a);
-  // Parts are whole vectors, so that a vector never has two owners.
   const u32 parts = K::splits(a);
-  const Ix vectors = (columns + (K::Windows ? 2 : 1) * (K::V - 1)) / K::V, part = (vectors + (Ix)parts - 1) / (Ix)parts * K::V;
+  const Ix width = (Ix)Threads * K::V;
   for (Ix r = blockIdx.x; r < rows; r += gridDim.x) {
     typename K::At t{};
     typename K::Row row;
@@ -18,12 +18,10 @@ template <class K, int Threads, int U> D void split(const typename K::Args& a) {
     K::row(a, t, K::V, row);
     Acc* states = (Acc*)K::states(a) + (u64)r * parts;
     for (u32 p = blockIdx.y; p < parts; p += gridDim.y) {
-      const Ix begin = part * (Ix)p - K::skew(a, t), end = begin + part < columns ? begin + part : columns;
       Acc acc;
       acc.zero();
-      each_vector<0, K, Threads, U>(a, t, begin, end, policy, row, [&](const typename K::At& at, int n, const typename K::template Raw<0>& raw) {
-        K::fold(Int<0>(), a, at, n, raw, row, acc);
-      });
+      auto fold = [&](const typename K::At& at, int n, const typename K::template Raw<0>& raw) { K::fold(Int<0>(), a, at, n, raw, row, acc); };
+      each_vector<0, K, Threads, U>(a, t, width * (Ix)p - K::skew(a, t), columns, policy, row, fold, width * (Ix)parts);
       merge_lanes<Threads, Threads, K::AccBytes>(acc, scratch, turn);
       if (threadIdx.x == 0) acc.put(states + p);
     }
