@@ -349,6 +349,10 @@ std::string Body::compute(Val v) {
       out = "exp_near(" + args[0] + ")";
       return w_.rounds(v) ? round(inst.type, out) : out;
     }
+    if (inst.op == Op::silu && inst.type == DType::bf16 && inst.rounds && w_.is_bf16(inst.args[0])) {
+      out = "silu_of_bf16(" + args[0] + ")";
+      return w_.rounds(v) ? round(inst.type, out) : out;
+    }
     w_.use_formula(inst.op, inst.type);
     out = formula_name(inst.op, inst.type) + "(";
     for (size_t i = 0; i < args.size(); ++i) out += (i ? ", " : "") + args[i];

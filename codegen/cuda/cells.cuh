@@ -203,3 +203,9 @@ D f32 rcp_plain(f32 x) {
 D f32 div_few(f32 x, f32 y) { return x * rcp_few(y); }
 D f32 sigmoid_few(f32 x) { return rcp_few(least(exp2_few(fmaf(x, -kLog2e, -16.0f)), 0x1p125f) + 0x1p-16f) * 0x1p-16f; }
 D f32 silu_few(f32 x) { return greatest(x, -98.0f) * sigmoid_few(x); }
+// silu of a bf16 for a bf16, in strict mode, too: rounded to bf16 it has the bits of the formula (formula_narrow.h says why) in 7 instructions
+// instead of 19. Of other operands it has not.
+D f32 silu_of_bf16(f32 x) {
+  x = greatest(x, -98.0f);
+  return x * 0x1.000022p-16f * rcp_few(exp2_few(fmaf(x, -kLog2e, -16.0f)) + 0x1p-16f);
+}

@@ -116,15 +116,16 @@ bool Writer::divides_by_one(Val v) const {
          !view.wide(i.args[1]) && !by_reciprocal(v) && !divides_bf16(v);
 }
 
+bool Writer::is_bf16(Val v) const {
+  const Inst& i = inst(v);
+  const bool converted = i.kind == Kind::compute && (i.op == Op::cast || i.op == Op::bitcast);
+  return i.type == DType::bf16 && (i.kind == Kind::load || i.rounds || converted);
+}
+
 bool Writer::divides_bf16(Val v) const {
   const Inst& i = inst(v);
-  auto exact = [&](Val x) {
-    const Inst& from = inst(x);
-    const bool converted = from.kind == Kind::compute && (from.op == Op::cast || from.op == Op::bitcast);
-    return from.type == DType::bf16 && (from.kind == Kind::load || from.rounds || converted);
-  };
   return i.kind == Kind::compute && i.op == Op::div && i.type == DType::bf16 && i.rounds && view.wide(v) && !view.wide(i.args[1]) &&
-         exact(i.args[0]) && exact(i.args[1]) && !by_reciprocal(v);
+         is_bf16(i.args[0]) && is_bf16(i.args[1]) && !by_reciprocal(v);
 }
 
 std::string Writer::valid() const {

@@ -59,6 +59,8 @@ struct Writer {
   bool is_small(Val v) const;
   /// Is this a division of a lane's vector by one f32? Then the reciprocal is taken once (same bits: `over` in cells.cuh).
   bool divides_by_one(Val v) const;
+  /// Is its f32 register a bf16, rounded in every mode?
+  bool is_bf16(Val v) const;
   /// The same where all three are bf16: a product (same bits: `over_bf16` in cells.cuh).
   bool divides_bf16(Val v) const;
   /// Members of the space that a linear number walks (see emit.cpp): "t.r" and "t.e".

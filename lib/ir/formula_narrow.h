@@ -46,13 +46,17 @@ template <class F>
 struct Power {
   F p, s;
 };
-template <DType R, class F>
-Power<F> power(F x, F factor, int shift, int scale) {
+template <class F, size_t n>
+Power<F> power(F x, F factor, int shift, int scale, const float (&terms)[n]) {
   using K = FormatOf<F>;
   const float offset = K::round + K::bias + float(shift);
   const F sum = fma(x, factor, offset);
   const F r = fma(x, factor, -(sum - offset));
-  return {scaled_horner(r, NarrowTerms<R>::exp2, scale), from_bits<F>(bits(sum) << K::mantissa)};
+  return {scaled_horner(r, terms, scale), from_bits<F>(bits(sum) << K::mantissa)};
+}
+template <DType R, class F>
+Power<F> power(F x, F factor, int shift, int scale) {
+  return power(x, factor, shift, scale, NarrowTerms<R>::exp2);
 }
 
 /// 2^scale / x is guess · correction, for x and 1 / x normal. `guess` is a straight line in each binade, chosen so that its
@@ -61,10 +65,14 @@ template <class F>
 struct Inverse {
   F guess, correction;
 };
+template <class F, size_t n>
+Inverse<F> inverse(F x, int scale, const float (&terms)[n]) {
+  const F guess = from_bits<F>(Bits<F>(0x7eb504f3) - bits(x));
+  return {guess, scaled_horner(x * guess, terms, scale)};
+}
 template <DType R, class F>
 Inverse<F> inverse(F x, int scale = 0) {
-  const F guess = from_bits<F>(Bits<F>(0x7eb504f3) - bits(x));
-  return {guess, scaled_horner(x * guess, NarrowTerms<R>::inverse, scale)};
+  return inverse(x, scale, NarrowTerms<R>::inverse);
 }
 
 /// bf16 spans more binades than s alone can: e^x = (e^(x/2))².
@@ -91,10 +99,14 @@ F exp2(F x) {
 }
 
 /// 2^-16 + 2^(u - 16), u = -x factor between -44 and 142; its inverse is a normal number too.
+template <class F, size_t n>
+F one_and_power(F x, F factor, const float (&terms)[n]) {
+  const Power<F> e = power(x, factor, -32, 16, terms);
+  return fma(e.p, e.s, power_of_two(-16));
+}
 template <DType R, class F>
 F one_and_power(F x, F factor) {
-  const Power<F> e = power<R>(x, factor, -32, 16);
-  return fma(e.p, e.s, power_of_two(-16));
+  return one_and_power(x, factor, NarrowTerms<R>::exp2);
 }
 
 /// 1 / (1 + e^-x)
@@ -106,11 +118,30 @@ F sigmoid(F x) {
 }
 
 /// x / (1 + e^-x). -inf would be -inf · 0; one below the end gives the same -0. (x · guess would overflow before x does.)
+/// A bf16 of a bf16 has the bits of
+///
+///   (x 2^-16 (1 + 17 2^-23)) · rcp(2^-16 + ex2(-16 - x log2 e))
+///
+/// on all 65536 operands, for any ex2 within 2^-21 of 2^x and any rcp within 2^-22 of 1 / x that are exact on integers and powers of two:
+/// twice what PTX says of its approximations, which CUDA takes here (silu_of_bf16 in cells.cuh). The bias moves results away from what
+/// they would be rounded at; SiluTerms were drawn about the minimax polynomials until all operands agreed (tools/minimax/silu.py,
+/// formula_hardware_test). Both give 1/2 of a denormal operand exactly.
+struct SiluTerms {
+  static constexpr float exp2[] = {1, 0x1.62e11ap-1f, 0x1.ec0746p-3f, 0x1.c9ef6ap-5f, 0x1.39fb3cp-7f};
+  static constexpr float inverse[] = {0x1.0bcb66p+2f, -0x1.757c4ep+2f, 0x1.5b3cc0p+1f};
+  static constexpr float bias = 0x1.000022p-16f;
+};
 template <DType R, class F>
 F silu(F x) {
   x = at_least(x, F(Ends<R>::vanish));
-  const Inverse<F> inv = inverse<R>(one_and_power<R>(at_most(x, F(30)), F(-FormatOf<F>::log2e)), -16);
-  return x * (inv.guess * inv.correction);
+  const F from = at_most(x, F(30)), factor = F(-FormatOf<F>::log2e);
+  if constexpr (R == DType::bf16) {
+    const Inverse<F> inv = inverse(one_and_power(from, factor, SiluTerms::exp2), 0, SiluTerms::inverse);
+    return x * F(SiluTerms::bias) * (inv.guess * inv.correction);
+  } else {
+    const Inverse<F> inv = inverse<R>(one_and_power<R>(from, factor), -16);
+    return x * (inv.guess * inv.correction);
+  }
 }
 
 /// x times the sigmoid of 2 √(2/π) (x + 0.044715 x³)
