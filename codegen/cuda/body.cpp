@@ -18,13 +18,13 @@ void Body::line(const std::string& text) { out_.append(static_cast<size_t>(inden
 // Before the loop that is open, if one is.
 void Body::hoist(const std::string& text) {
   if (!loop_) return line(text);
-  const size_t begin = out_.rfind('\n', out_.rfind("_Pragma(\"unroll\")"));
+  const size_t begin = out_.rfind('\n', out_.rfind(each_begin(w_.V)));
   out_.insert(begin == std::string::npos ? 0 : begin + 1, std::string(static_cast<size_t>(indent_), ' ') + text + "\n");
 }
 
 void Body::open_loop() {
   if (loop_) return;
-  line("_Pragma(\"unroll\") for (int e = 0; e < " + dec(w_.V) + "; ++e) {");
+  line(each_begin(w_.V));
   loop_ = true;
   // Indices along the axes differ between the elements of a flat vector.
   if (w_.view.flat) line("At te; row_at(a, t.r + e, te);");
@@ -33,7 +33,7 @@ void Body::open_loop() {
 void Body::close_loop() {
   if (!loop_) return;
   loop_ = false;
-  line("}");
+  line(each_end(w_.V));
 }
 
 std::string Body::at(Val v, const std::string& e) {
@@ -43,7 +43,7 @@ std::string Body::at(Val v, const std::string& e) {
   const auto packed = pairs_.find(v);
   if (it == have_.end() && packed != pairs_.end()) {
     hoist("f32 " + var(v) + "[" + dec(w_.V) + "];");
-    hoist(unpack(inst.type, packed->second, var(v)));
+    hoist(unpack(inst.type, packed->second, var(v), w_.V));
     it = have_.emplace(v, var(v)).first;
   }
   const std::string name = it == have_.end() ? var(v) : it->second;
@@ -119,7 +119,7 @@ void Body::fetch(Val load, const std::string& words) {
   const bool streamed = policy_ && !each && w_.access(load).streamed;
   const Val guard = inst.map.guard;
   if (const auto place = w_.placed.find(load); place != w_.placed.end()) {
-    line("fetch<" + dec(size * w_.V) + ", kPlain>(" + words + ", " + place->second + ", 0);");
+    line(cuda::fetch(size * w_.V, size * w_.V, "kPlain", words, place->second, "0"));
     return;
   }
   const std::string ones = "fetch_one<" + dec(size) + ">(" + words + ", ";
@@ -130,9 +130,8 @@ void Body::fetch(Val load, const std::string& words) {
     line(open + ones + "0, " + p + " + (" + offset(load, "") + "));");
     return;
   }
-  const std::string pieces = "fetch<" + dec(std::min<size_t>(w_.access(load).bytes, size * w_.V)) + ", " +
-                             w_.fetch_kind(load, streamed) + ">(" + words + ", " + p + " + (" + offset(load, "") +
-                             (streamed ? "), policy);" : "), 0);");
+  const std::string pieces = cuda::fetch(std::min<size_t>(w_.access(load).bytes, size * w_.V), size * w_.V, w_.fetch_kind(load, streamed), words,
+                                         p + " + (" + offset(load, "") + ")", streamed ? "policy" : "0");
   if (streamed) w_.streamed = true;
   if (!each && !tail) {
     line(open + pieces);
@@ -155,13 +154,13 @@ void Body::fetch(Val load, const std::string& words) {
       line("{");
     } else {
       line("if (" + exists + at + " + " + dec(pieces_of_two ? 2 * w_.V : w_.V) + " <= " + columns + ") {");
-      line(std::string("  fetch") + (pieces_of_two ? "_shifted<" : "<" + dec(size) + ", ") + w_.fetch_kind(load, false) + ">(" + words + ", " + p + " + " + at + ", 0);");
+      line("  " + (pieces_of_two ? "fetch_shifted<" + w_.fetch_kind(load, false) + ">(" + words + ", " + p + " + " + at + ", 0);"
+                                 : cuda::fetch(size, size * w_.V, w_.fetch_kind(load, false), words, p + " + " + at, "0")));
       line("} else {");
     }
     indent_ += 2;
     if (once) {
-      line("_Pragma(\"unroll\") for (int e = 0; e < " + dec(w_.V) + "; ++e)");
-      line("  " + std::string(tail ? "if (" + valid + ") " : "") + ones + "e, " + p + " + (" + at + " + (e < " + left + " ? e : e - " + columns + ")));");
+      line(cuda::each(w_.V, (tail ? "if (" + valid + ") " : "") + ones + "e, " + p + " + (" + at + " + (e < " + left + " ? e : e - " + columns + ")));"));
       indent_ -= 2;
       line("}");
       indent_ -= 2;
@@ -208,7 +207,7 @@ void Body::fetch_along(Val load, unsigned axis, const std::string& words) {
   if (streamed) w_.streamed = true;
   if (whole) {
     line("if (n == " + dec(16 / size) + ") {");
-    line("  fetch<" + dec(w_.access(load).bytes) + ", " + w_.fetch_kind(load, streamed) + ">(" + words + ", " + p + ", policy);");
+    line("  " + cuda::fetch(w_.access(load).bytes, 16, w_.fetch_kind(load, streamed), words, p, "policy"));
     line("} else {");
   } else {
     line("{");
@@ -254,10 +253,10 @@ void Body::store(Val store) {
   }
   if (!ready) {
     line("Words<" + dec(size * (wide ? w_.V : 1)) + "> " + words + ";");
-    line(cuda::pack(type, words, array));
+    line(cuda::pack(type, words, array, wide ? w_.V : 1));
   }
   if (const auto place = w_.placed.find(store); place != w_.placed.end()) {
-    line("put<" + dec(size * w_.V) + ">(" + place->second + ", " + words + ");");
+    line(cuda::put(size * w_.V, size * w_.V, place->second, words));
     return;
   }
   const std::string p = w_.args.field(Slot::pointer, w_.view.access_of[store]);
@@ -272,8 +271,7 @@ void Body::store(Val store) {
   const bool each = w_.scattered(store) || !w_.contiguous(store);
   const std::string valid = w_.valid();
   const bool tail = !valid.empty();
-  const std::string pieces = "put<" + dec(std::min<size_t>(w_.access(store).bytes, size * w_.V)) + ">(" + p + " + (" +
-                             offset(store, "") + "), " + words + ");";
+  const std::string pieces = cuda::put(std::min<size_t>(w_.access(store).bytes, size * w_.V), size * w_.V, p + " + (" + offset(store, "") + ")", words);
   if (!each && !tail) {
     line(open + pieces);
     return;
@@ -409,10 +407,10 @@ void Body::pack(Val v, DType type, const std::string& to) {
   } else if (w_.view.wide(v)) {
     at(v);  // as f32
     const auto it = have_.find(v);
-    line(cuda::pack(type, to, it == have_.end() ? var(v) : it->second));
+    line(cuda::pack(type, to, it == have_.end() ? var(v) : it->second, w_.V));
   } else {
     line(c_type(compute_type(type)) + " o" + dec(v) + "[1] = {" + at(v) + "};");
-    line(cuda::pack(type, to, "o" + dec(v)));
+    line(cuda::pack(type, to, "o" + dec(v), 1));
   }
 }
 
@@ -445,9 +443,14 @@ void Body::value(Val v) {
       pairs_[v] = words;
       return;
     }
+    if (!wide && !w_.as_float[v] && bytes(storage) == 4) {
+      line("const " + type + " " + var(v) + " = bits(" + type + ", " + words + ".w[0]);");
+      have_[v] = var(v);
+      return;
+    }
     const std::string array = wide ? var(v) : "one" + dec(v);  // not "u": a u32 would hide the type
     line(type + " " + array + "[" + count + "];");
-    line(w_.as_float[v] ? "unpack_float_" + std::string(name(inst.type)) + "(" + words + ", " + array + ");" : unpack(storage, words, array));
+    line(w_.as_float[v] ? "unpack_float_" + std::string(name(inst.type)) + "(" + words + ", " + array + ");" : unpack(storage, words, array, wide ? w_.V : 1));
     if (!wide) line("const " + type + " " + var(v) + " = " + array + "[0];");
     have_[v] = var(v);
     return;
@@ -465,7 +468,7 @@ void Body::value(Val v) {
     line(exact + "[e] = " + compute(v) + ";");
     close_loop();
     line("Words<" + dec(2 * w_.V) + "> " + words + ";");
-    line(cuda::pack(inst.type, words, exact));
+    line(cuda::pack(inst.type, words, exact, wide ? w_.V : 1));
     pairs_[v] = words;
     return;
   }

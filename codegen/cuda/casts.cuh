@@ -41,9 +41,9 @@ D f32 odd(f64 x) {
   f32 y = (f32)x;
   const f64 a = x < 0 ? -x : x, b = y < 0 ? -(f64)y : (f64)y;
   if (a != b && x == x) {
-    u32 u = bits<u32>(y);
+    u32 u = bits(u32, y);
     if (b > a) u -= 1;  // towards zero
-    y = bits<f32>(u | 1);
+    y = bits(f32, u | 1);
   }
   return y;
 }

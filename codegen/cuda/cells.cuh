@@ -69,44 +69,62 @@ template <class T> D T fusec_shr(T x, T y) {
   return x < (T)0 ? (T)-1 : (T)0;
 }
 
-// Floats. F: f32 or f64; s: suffix of the C functions; S, U: sign bit and unsigned type.
-#define FUSEC_FLOAT(F, s, S, U)                                                                                  \
-  D F fusec_add(F x, F y) { return x + y; }                                                                      \
-  D F fusec_sub(F x, F y) { return x - y; }                                                                      \
-  D F fusec_mul(F x, F y) { return x * y; }                                                                      \
-  D F fusec_div(F x, F y) { return x / y; }                                                                      \
-  D F fusec_neg(F x) { return bits<F>(bits<U>(x) ^ S); }                                                         \
-  D F fusec_abs(F x) { return bits<F>(bits<U>(x) & ~S); }                                                        \
-  D F fusec_sign(F x) { return x != x ? x : (F)((x > 0) - (x < 0)); }                                            \
-  D F fusec_ceil(F x) { return ceil##s(x); }                                                                     \
-  D F fusec_floor(F x) { return floor##s(x); }                                                                   \
-  D F fusec_round_even(F x) { return rint##s(x); }                                                               \
-  D F fusec_trunc(F x) { return trunc##s(x); }                                                                   \
-  D F fusec_sqrt(F x) { return sqrt##s(x); }                                                                     \
-  D F fusec_fma(F x, F y, F z) { return fma##s(x, y, z); }                                                       \
-  D F fusec_copysign(F x, F y) { return bits<F>((bits<U>(x) & ~S) | (bits<U>(y) & S)); }                         \
-  D F fusec_trunc_mod(F x, F y) { return fmod##s(x, y); }                                                        \
-  D F fusec_trunc_div(F x, F y) {                                                                                \
-    const F plain = x / y;                                                                                       \
-    if (!(plain - plain == 0) || plain == 0) return plain;                                                       \
-    return fusec_copysign(rint##s((x - fmod##s(x, y)) / y), plain);                                              \
-  }                                                                                                              \
-  D F fusec_floor_mod(F x, F y) {                                                                                \
-    const F r = fmod##s(x, y);                                                                                   \
-    if (r == 0) return fusec_copysign((F)0, y);                                                                  \
-    return (r < 0) != (y < 0) ? r + y : r;                                                                       \
-  }                                                                                                              \
-  D F fusec_floor_div(F x, F y) {                                                                                \
-    if (y == 0) return x / y;                                                                                    \
-    const F r = fmod##s(x, y);                                                                                   \
-    F q = (x - r) / y;                                                                                           \
-    if (r != 0 && (r < 0) != (y < 0)) q -= 1;                                                                    \
-    if (q == 0) return fusec_copysign((F)0, x / y);                                                              \
-    const F f = floor##s(q);                                                                                     \
-    return q - f > (F)0.5 ? f + 1 : f;                                                                           \
-  }
-FUSEC_FLOAT(f32, f, 0x80000000u, u32)
-FUSEC_FLOAT(f64, , 0x8000000000000000ull, u64)
+// Floats, a declaration each: a text gets only those that it reaches (prune.h), and those of f64 only where it computes in f64.
+D f32 fusec_add(f32 x, f32 y) { return x + y; }
+D f32 fusec_sub(f32 x, f32 y) { return x - y; }
+D f32 fusec_mul(f32 x, f32 y) { return x * y; }
+D f32 fusec_div(f32 x, f32 y) { return x / y; }
+D f32 fusec_neg(f32 x) { return bits(f32, bits(u32, x) ^ 0x80000000u); }
+D f32 fusec_abs(f32 x) { return bits(f32, bits(u32, x) & ~0x80000000u); }
+D f32 fusec_sign(f32 x) { return x != x ? x : (f32)((x > 0) - (x < 0)); }
+D f32 fusec_ceil(f32 x) { return ceilf(x); }
+D f32 fusec_floor(f32 x) { return floorf(x); }
+D f32 fusec_round_even(f32 x) { return rintf(x); }
+D f32 fusec_trunc(f32 x) { return truncf(x); }
+D f32 fusec_sqrt(f32 x) { return sqrtf(x); }
+D f32 fusec_fma(f32 x, f32 y, f32 z) { return fmaf(x, y, z); }
+D f32 fusec_copysign(f32 x, f32 y) { return bits(f32, (bits(u32, x) & ~0x80000000u) | (bits(u32, y) & 0x80000000u)); }
+D f32 fusec_trunc_mod(f32 x, f32 y) { return fmodf(x, y); }
+D f64 fusec_add(f64 x, f64 y) { return x + y; }
+D f64 fusec_sub(f64 x, f64 y) { return x - y; }
+D f64 fusec_mul(f64 x, f64 y) { return x * y; }
+D f64 fusec_div(f64 x, f64 y) { return x / y; }
+D f64 fusec_neg(f64 x) { return bits(f64, bits(u64, x) ^ 0x8000000000000000ull); }
+D f64 fusec_abs(f64 x) { return bits(f64, bits(u64, x) & ~0x8000000000000000ull); }
+D f64 fusec_sign(f64 x) { return x != x ? x : (f64)((x > 0) - (x < 0)); }
+D f64 fusec_ceil(f64 x) { return ceil(x); }
+D f64 fusec_floor(f64 x) { return floor(x); }
+D f64 fusec_round_even(f64 x) { return rint(x); }
+D f64 fusec_trunc(f64 x) { return trunc(x); }
+D f64 fusec_sqrt(f64 x) { return sqrt(x); }
+D f64 fusec_fma(f64 x, f64 y, f64 z) { return fma(x, y, z); }
+D f64 fusec_copysign(f64 x, f64 y) { return bits(f64, (bits(u64, x) & ~0x8000000000000000ull) | (bits(u64, y) & 0x8000000000000000ull)); }
+D f64 fusec_trunc_mod(f64 x, f64 y) { return fmod(x, y); }
+template <class F> D F float_trunc_div(F x, F y) {
+  const F plain = x / y;
+  if (!(plain - plain == 0) || plain == 0) return plain;
+  return fusec_copysign(fusec_round_even((x - fusec_trunc_mod(x, y)) / y), plain);
+}
+template <class F> D F float_floor_mod(F x, F y) {
+  const F r = fusec_trunc_mod(x, y);
+  if (r == 0) return fusec_copysign((F)0, y);
+  return (r < 0) != (y < 0) ? r + y : r;
+}
+template <class F> D F float_floor_div(F x, F y) {
+  if (y == 0) return x / y;
+  const F r = fusec_trunc_mod(x, y);
+  F q = (x - r) / y;
+  if (r != 0 && (r < 0) != (y < 0)) q -= 1;
+  if (q == 0) return fusec_copysign((F)0, x / y);
+  const F f = fusec_floor(q);
+  return q - f > (F)0.5 ? f + 1 : f;
+}
+D f32 fusec_trunc_div(f32 x, f32 y) { return float_trunc_div(x, y); }
+D f32 fusec_floor_mod(f32 x, f32 y) { return float_floor_mod(x, y); }
+D f32 fusec_floor_div(f32 x, f32 y) { return float_floor_div(x, y); }
+D f64 fusec_trunc_div(f64 x, f64 y) { return float_trunc_div(x, y); }
+D f64 fusec_floor_mod(f64 x, f64 y) { return float_floor_mod(x, y); }
+D f64 fusec_floor_div(f64 x, f64 y) { return float_floor_div(x, y); }
 // Division of a vector by one number: its reciprocal once, then two corrections by fma, which round as the division does where no
 // step under- or overflows (Cornea, Harrison & Tang, "Scientific Computing on Itanium", theorem of Markstein).
 struct Divisor {
@@ -115,12 +133,12 @@ struct Divisor {
 };
 D Divisor divisor(f32 d) {
   const f32 a = fusec_abs(d);
-  return {d, 1.0f / d, a >= bits<f32>(0x2b800000u) && a <= bits<f32>(0x53800000u)};  // 2^-40 .. 2^40
+  return {d, 1.0f / d, a >= bits(f32, 0x2b800000u) && a <= bits(f32, 0x53800000u)};  // 2^-40 .. 2^40
 }
 // `bad`: x is out of range, and the result is not to be used.
 D f32 over(f32 x, const Divisor& g, bool& bad) {
   const f32 q0 = x * g.r, q1 = fmaf(fmaf(-q0, g.d, x), g.r, q0), q = fmaf(fmaf(-q1, g.d, x), g.r, q1);
-  bad |= (bits<u32>(x) & 0x7fffffffu) - 0x21800000u > 0x3c000000u && x != 0;  // 2^-60 .. 2^60
+  bad |= (bits(u32, x) & 0x7fffffffu) - 0x21800000u > 0x3c000000u && x != 0;  // 2^-60 .. 2^60
   return x == 0 ? q0 : q;
 }
 
@@ -137,7 +155,7 @@ struct NarrowDivisor {
   f32 r, scale;
 };
 D NarrowDivisor narrow_divisor(f32 d) {
-  const f32 scale = fusec_abs(d) < bits<f32>(0x00800000u) ? bits<f32>(0x5f800000u) : 1.0f;  // 2^64
+  const f32 scale = fusec_abs(d) < bits(f32, 0x00800000u) ? bits(f32, 0x5f800000u) : 1.0f;  // 2^64
   return {1.0f / (d * scale), scale};
 }
 D f32 over_bf16(f32 x, const NarrowDivisor& g) { return x * g.r * g.scale; }
@@ -178,7 +196,7 @@ D f32 scaled(f32 m) { return m * log2e_at(m); }
 D f32 exp_near(f32 x) {
   x = greatest(x, -150.0f);  // -inf would meet an infinite h
   const f32 h = x * kLog2e, e = exp2_few(h);
-  return fmaf(e, fmaf(h, bits<f32>(0x3102e308u), fmaf(h, bits<f32>(0xbf317218u), x)), e);  // ln 2 in two parts
+  return fmaf(e, fmaf(h, bits(f32, 0x3102e308u), fmaf(h, bits(f32, 0xbf317218u), x)), e);  // ln 2 in two parts
 }
 D f32 rcp_few(f32 x) {
 #ifdef FUSEC_SIMT

@@ -209,8 +209,9 @@ void Emitter::passes() {
       members += "  " + w_.words_type(v) + " l" + n(v) + ";\n";
       if (copies_ && in_cut(v)) {
         load.close_loop();
-        load.line("fetch<" + n(std::min<size_t>(w_.access(v).bytes, w_.V * bytes(w_.operand(v).type))) + ", kPlain>(raw.l" + n(v) + ", slot + (" + slot_offset(v) + " + at * " +
-                  n(bytes(w_.operand(v).type)) + lead(load, v) + "), 0);");
+        const size_t size = bytes(w_.operand(v).type);
+        load.line(fetch(std::min<size_t>(w_.access(v).bytes, w_.V * size), w_.V * size, "kPlain", "raw.l" + n(v),
+                        "slot + (" + slot_offset(v) + " + at * " + n(size) + lead(load, v) + ")", "0"));
         load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
         continue;
       }
@@ -218,8 +219,9 @@ void Emitter::passes() {
         load.close_loop();
         const std::string size = n(bytes(w_.operand(v).type)), base = w_.args.field(Slot::pointer, view_.access_of[v]);
         const std::string lead = w_.access(v).bytes == 16 ? "" : " + ((u32)(u64)" + base + " & 15u)";
-        load.line("fetch<" + n(std::min<size_t>(w_.access(v).bytes, w_.V * bytes(w_.operand(v).type))) + ", kPlain>(raw.l" + n(v) + ", columns_at + (" +
-                  column_offset(v) + " + column * " + size + lead + "), 0);");
+        const size_t all = w_.V * bytes(w_.operand(v).type);
+        load.line(fetch(std::min<size_t>(w_.access(v).bytes, all), all, "kPlain", "raw.l" + n(v),
+                        "columns_at + (" + column_offset(v) + " + column * " + size + lead + ")", "0"));
         load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
         continue;
       }

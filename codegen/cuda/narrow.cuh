@@ -1,26 +1,26 @@
 // f16, bf16 and f8: storage to f32 and back, one rounding to nearest even (lib/ir/convert.h says what overflow gives).
 // Integer versions for the host, and for f8 on devices before sm_89. E exponent bits, M mantissa bits; FN: no infinity.
 template <int E, int M, bool FN> D u32 encode(f32 value) {
-  const u32 x = bits<u32>(value), sign = x >> 31 << (E + M), a = x & 0x7fffffffu;
-  const u32 nan = (1u << (E + M)) - 1, over = FN ? nan : nan >> M << M, bias = (1 << (E - 1)) - 1;
-  if (a > 0x7f800000u) return sign | (FN ? nan : over | 1u << (M - 1));
-  const int exponent = (int)(a >> 23) - 127, least = 1 - (int)bias;
-  if (exponent > (int)bias + 1) return sign | over;
-  if (exponent < least - M - 1 || a < 0x00800000u && E < 8) return sign;
-  const int below = exponent < least ? least - exponent : 0, shift = 23 - M + below;
+  const u32 x = bits(u32, value), sign = x >> 31 << (E + M), a = x & 0x7fffffffu;
+  const u32 nan = (1u << (E + M)) - 1, beyond = FN ? nan : nan >> M << M, bias = (1 << (E - 1)) - 1;
+  if (a > 0x7f800000u) return sign | (FN ? nan : beyond | 1u << (M - 1));
+  const int exponent = (int)(a >> 23) - 127, lowest_exponent = 1 - (int)bias;
+  if (exponent > (int)bias + 1) return sign | beyond;
+  if (exponent < lowest_exponent - M - 1 || a < 0x00800000u && E < 8) return sign;
+  const int below = exponent < lowest_exponent ? lowest_exponent - exponent : 0, shift = 23 - M + below;
   const u32 whole = (a >> 23 ? (a & 0x7fffffu) | 0x800000u : a), half = 1u << (shift - 1), rest = whole & (2 * half - 1);
   u32 units = whole >> shift;
   units += rest > half || rest == half && (units & 1);
-  const u32 result = ((below ? 0u : (u32)(exponent - least)) << M) + units;
-  return sign | (result > over ? over : result);
+  const u32 result = ((below ? 0u : (u32)(exponent - lowest_exponent)) << M) + units;
+  return sign | (result > beyond ? beyond : result);
 }
 template <int E, int M, bool FN> D f32 decode(u32 x) {
   const u32 sign = x >> (E + M) << 31, a = x & ((1u << (E + M)) - 1), exponent = a >> M, mantissa = a & ((1u << M) - 1);
   if (FN ? a == (1u << (E + M)) - 1 : exponent == (1u << E) - 1)
-    return bits<f32>(sign | 0x7f800000u | (FN ? 0x400000u : mantissa << (23 - M)));
+    return bits(f32, sign | 0x7f800000u | (FN ? 0x400000u : mantissa << (23 - M)));
   // 2^(1 - bias - M), exact: a subnormal is its mantissa times this.
-  if (!exponent) return bits<f32>(sign | bits<u32>((f32)mantissa * bits<f32>((u32)(128 - (1 << (E - 1)) + 1 - M + 0) << 23)));
-  return bits<f32>(sign | (exponent + 128 - (1 << (E - 1))) << 23 | mantissa << (23 - M));
+  if (!exponent) return bits(f32, sign | bits(u32, (f32)mantissa * bits(f32, (u32)(128 - (1 << (E - 1)) + 1 - M + 0) << 23)));
+  return bits(f32, sign | (exponent + 128 - (1 << (E - 1))) << 23 | mantissa << (23 - M));
 }
 
 D f32 from_f16(u32 x) {
@@ -41,10 +41,10 @@ D u32 pair_f16(f32 low, f32 high) {
   return y;
 #endif
 }
-D f32 from_bf16(u32 x) { return bits<f32>(x << 16); }
+D f32 from_bf16(u32 x) { return bits(f32, x << 16); }
 D u32 pair_bf16(f32 low, f32 high) {
 #ifdef FUSEC_SIMT
-  const u32 a = bits<u32>(low), b = bits<u32>(high);
+  const u32 a = bits(u32, low), b = bits(u32, high);
   const u32 l = low != low ? 0x7fffu : (a + 0x7fffu + (a >> 16 & 1)) >> 16, h = high != high ? 0x7fffu : (b + 0x7fffu + (b >> 16 & 1)) >> 16;
   return l | h << 16;
 #else
@@ -69,7 +69,7 @@ D u32 halves_f8e4m3(u32 x) {
 D u32 halves_f8e5m2(u32 x) { return (x & 0xff) << 8 | (x >> 8 & 0xff) << 24; }
 D u32 pair_f8e4m3(f32 low, f32 high) {
 #ifdef FUSEC_F8_CVT
-  const f32 nan = bits<f32>(0x7fffffffu);  // hardware saturates; beyond 464 the result is NaN
+  const f32 nan = bits(f32, 0x7fffffffu);  // hardware saturates; beyond 464 the result is NaN
   u32 y;
   asm("{.reg .b16 l; cvt.rn.satfinite.e4m3x2.f32 l, %1, %2; cvt.u32.u16 %0, l;}"
       : "=r"(y) : "f"(fabsf(high) > 464.0f ? nan : high), "f"(fabsf(low) > 464.0f ? nan : low));
@@ -103,7 +103,7 @@ D f32 round_f8e5m2(f32 x) { return from_f16(halves_f8e5m2(pair_f8e5m2(x, 0.0f)))
     _Pragma("unroll") for (int e = 0; e < V; e += 2) r.w[e / 2] = pair_##T(x[e], e + 1 < V ? x[e + 1 < V ? e + 1 : e] : 0.0f); \
   }
 D f32 high_f16(u32 x) { return from_f16(x >> 16); }
-D f32 high_bf16(u32 x) { return bits<f32>(x & 0xffff0000u); }
+D f32 high_bf16(u32 x) { return bits(f32, x & 0xffff0000u); }
 FUSEC_HALF(f16, from_f16, high_f16)
 FUSEC_HALF(bf16, from_bf16, high_bf16)
 #define FUSEC_F8(T)                                                                                    \

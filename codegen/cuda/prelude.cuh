@@ -5,7 +5,18 @@ typedef unsigned char u8; typedef unsigned short u16; typedef unsigned int u32; 
 typedef float f32; typedef double f64;
 #define D static __device__ __forceinline__
 template <int N> struct Int {};
-template <class To, class From> D To bits(From x) { return __builtin_bit_cast(To, x); }
+#define bits(T, x) __builtin_bit_cast(T, x)
+// Statements for each element e, written out by the preprocessor; see below for FETCH and PUT. A macro costs the compiler a fraction of
+// what a function or a loop does (docs/performance.md).
+#define EACH_ELEMENT(k, ...) { enum { e = k }; __VA_ARGS__ }
+#define EACH_1(...) EACH_ELEMENT(0, __VA_ARGS__)
+#define EACH_2(...) EACH_1(__VA_ARGS__) EACH_ELEMENT(1, __VA_ARGS__)
+#define EACH_4(...) EACH_2(__VA_ARGS__) EACH_ELEMENT(2, __VA_ARGS__) EACH_ELEMENT(3, __VA_ARGS__)
+#define EACH_8(...)                                                                                     \
+  EACH_4(__VA_ARGS__) EACH_ELEMENT(4, __VA_ARGS__) EACH_ELEMENT(5, __VA_ARGS__) EACH_ELEMENT(6, __VA_ARGS__) EACH_ELEMENT(7, __VA_ARGS__)
+#define EACH_16(...)                                                                                    \
+  EACH_8(__VA_ARGS__) EACH_ELEMENT(8, __VA_ARGS__) EACH_ELEMENT(9, __VA_ARGS__) EACH_ELEMENT(10, __VA_ARGS__) EACH_ELEMENT(11, __VA_ARGS__) \
+  EACH_ELEMENT(12, __VA_ARGS__) EACH_ELEMENT(13, __VA_ARGS__) EACH_ELEMENT(14, __VA_ARGS__) EACH_ELEMENT(15, __VA_ARGS__)
 
 // A kernel that may start before the one in front has ended: before this returns, nothing of memory may be read or written.
 D void wait_for_kernel_in_front() {
@@ -72,6 +83,18 @@ template <Fetch F> D u32 load4(const char* p, u64 policy) {
   if constexpr (F == kReadOnly) return __ldg((const u32*)p);
   return *(const u32*)p;
 }
+
+// Piece k of 16 bytes: nearly all loads and stores.
+#define FETCH(r, k, from) { const uint4 q_ = ((const uint4*)(from))[k]; (r).w[4 * k] = q_.x; (r).w[4 * k + 1] = q_.y; (r).w[4 * k + 2] = q_.z; (r).w[4 * k + 3] = q_.w; }
+#ifdef FUSEC_SIMT
+#define FETCH_READ_ONLY(r, k, from) FETCH(r, k, from)
+#define FETCH_STREAMED(r, k, from, policy) FETCH(r, k, from)
+#else
+#define FETCH_READ_ONLY(r, k, from) { const uint4 q_ = __ldg((const uint4*)(from) + k); (r).w[4 * k] = q_.x; (r).w[4 * k + 1] = q_.y; (r).w[4 * k + 2] = q_.z; (r).w[4 * k + 3] = q_.w; }
+#define FETCH_STREAMED(r, k, from, policy) asm("ld.global.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4 + %6], %5;" \
+  : "=r"((r).w[4 * k]), "=r"((r).w[4 * k + 1]), "=r"((r).w[4 * k + 2]), "=r"((r).w[4 * k + 3]) : "l"((const uint4*)(from)), "l"(policy), "n"(16 * k))
+#endif
+#define PUT(to, k, r) ((uint4*)(to))[k] = uint4{(r).w[4 * k], (r).w[4 * k + 1], (r).w[4 * k + 2], (r).w[4 * k + 3]}
 
 // B contiguous bytes in pieces of P. The widest piece that a call's pointers and strides allow, down to one element.
 // (The usual sizes without a loop, here and below: what the optimizer need not unroll costs it less.)
@@ -164,27 +187,27 @@ template <int B> D void hide_words(Words<B>& r, u32 zero) {
 // Words to V values and back, for types that are computed as they are stored.
 template <class T, int V, int B> D void unpack_raw(const Words<B>& r, T (&x)[V]) {
   if constexpr (sizeof(T) == 4 && V == 4) {
-    x[0] = bits<T>(r.w[0]); x[1] = bits<T>(r.w[1]); x[2] = bits<T>(r.w[2]); x[3] = bits<T>(r.w[3]);
+    x[0] = bits(T, r.w[0]); x[1] = bits(T, r.w[1]); x[2] = bits(T, r.w[2]); x[3] = bits(T, r.w[3]);
     return;
   }
 #pragma unroll
   for (int e = 0; e < V; ++e) {
-    if constexpr (sizeof(T) == 8) x[e] = bits<T>((u64)r.w[2 * e] | (u64)r.w[2 * e + 1] << 32);
-    else if constexpr (sizeof(T) == 4) x[e] = bits<T>(r.w[e]);
+    if constexpr (sizeof(T) == 8) x[e] = bits(T, (u64)r.w[2 * e] | (u64)r.w[2 * e + 1] << 32);
+    else if constexpr (sizeof(T) == 4) x[e] = bits(T, r.w[e]);
     else if constexpr (sizeof(T) == 2) x[e] = (T)(r.w[e / 2] >> 16 * (e % 2));
     else x[e] = (T)(r.w[e / 4] >> 8 * (e % 4));
   }
 }
 template <class T, int V, int B> D void pack_raw(Words<B>& r, const T (&x)[V]) {
   if constexpr (sizeof(T) == 4 && V == 4) {
-    r.w[0] = bits<u32>(x[0]); r.w[1] = bits<u32>(x[1]); r.w[2] = bits<u32>(x[2]); r.w[3] = bits<u32>(x[3]);
+    r.w[0] = bits(u32, x[0]); r.w[1] = bits(u32, x[1]); r.w[2] = bits(u32, x[2]); r.w[3] = bits(u32, x[3]);
     return;
   }
   if constexpr (sizeof(T) < 4) clear(r);
 #pragma unroll
   for (int e = 0; e < V; ++e) {
-    if constexpr (sizeof(T) == 8) { r.w[2 * e] = (u32)bits<u64>(x[e]); r.w[2 * e + 1] = (u32)(bits<u64>(x[e]) >> 32); }
-    else if constexpr (sizeof(T) == 4) r.w[e] = bits<u32>(x[e]);
+    if constexpr (sizeof(T) == 8) { r.w[2 * e] = (u32)bits(u64, x[e]); r.w[2 * e + 1] = (u32)(bits(u64, x[e]) >> 32); }
+    else if constexpr (sizeof(T) == 4) r.w[e] = bits(u32, x[e]);
     else if constexpr (sizeof(T) == 2) r.w[e / 2] |= (u32)(u16)x[e] << 16 * (e % 2);
     else r.w[e / 4] |= (u32)(u8)x[e] << 8 * (e % 4);
   }
@@ -205,11 +228,11 @@ D u32 take_byte(u32 w, int e) {
 }
 template <int V, int B> D void unpack_float_u8(const Words<B>& r, f32 (&x)[V]) {
 #pragma unroll
-  for (int e = 0; e < V; ++e) x[e] = bits<f32>(take_byte(r.w[e / 4], e % 4)) - 8388608.0f;
+  for (int e = 0; e < V; ++e) x[e] = bits(f32, take_byte(r.w[e / 4], e % 4)) - 8388608.0f;
 }
 template <int V, int B> D void unpack_float_i8(const Words<B>& r, f32 (&x)[V]) {
 #pragma unroll
-  for (int e = 0; e < V; ++e) x[e] = bits<f32>(take_byte(r.w[e / 4] ^ 0x80808080u, e % 4)) - 8388736.0f;
+  for (int e = 0; e < V; ++e) x[e] = bits(f32, take_byte(r.w[e / 4] ^ 0x80808080u, e % 4)) - 8388736.0f;
 }
 
 // n / d for 0 <= n < 2^31 (2^63) with the multiplier and shift of codegen/magic.h.

@@ -4,6 +4,7 @@
 #include "codegen/cuda/prune.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 
 namespace fusec::cuda {
@@ -34,6 +35,19 @@ std::string code_of(std::string_view text) {
   return out;
 }
 
+/// What a macro's text declares by pasting: "unpack_" of `D void unpack_##T(`.
+std::vector<std::string> pasted_of(std::string_view macro) {
+  std::vector<std::string> out;
+  for (size_t at = 0; (at = macro.find("D ", at)) != macro.npos; at += 2) {
+    if (at > 0 && is_word(macro[at - 1])) continue;
+    size_t begin = macro.find(' ', at + 2);  // behind the type
+    if (begin == macro.npos) break;
+    const size_t end = std::find_if_not(macro.begin() + static_cast<long>(++begin), macro.end(), is_word) - macro.begin();
+    if (macro.substr(end, 2) == "##") out.emplace_back(macro.substr(begin, end - begin));
+  }
+  return out;
+}
+
 /// Names that the head of a declaration declares: of functions, with or without template arguments, of types, and of an enumeration's values.
 std::vector<std::string> names_of(std::string_view code) {
   std::vector<std::string> out;
@@ -58,6 +72,7 @@ Library::Library(std::string_view text) {
   size_t begin = 0;
   int depth = 0;
   bool in_macro = false;
+  std::map<std::string, std::vector<std::string>> pasted;  // by macro
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view line = text.substr(at, end - at), code = without_comment(line);
@@ -81,14 +96,18 @@ Library::Library(std::string_view text) {
     });
     if (own.starts_with("#define")) {
       piece.names = {piece.words.at(1)};
+      pasted[piece.names[0]] = pasted_of(own);
+      std::erase_if(piece.beginnings, [&](const std::string& b) { return std::ranges::count(pasted[piece.names[0]], b) > 0; });
     } else if (own.starts_with("FUSEC_")) {
-      piece.argument = piece.words.at(1);
+      for (const std::string& name : pasted[piece.words.at(0)]) piece.names.push_back(name + piece.words.at(1));
     } else if (!own.starts_with("#") && !own.starts_with("typedef")) {
       piece.names = names_of(own);
+      const std::string_view head = std::string_view(own).substr(0, own.find('{'));
+      each_word(head, [&](std::string_view word, size_t) { piece.wide |= word == "f64"; });
     }
     pieces_.push_back(std::move(piece));
   }
-  if (begin < text.size()) pieces_.push_back({std::string(text.substr(begin)), {}, "", {}, {}});
+  if (begin < text.size()) pieces_.push_back({std::string(text.substr(begin)), {}, false, {}, {}});
 }
 
 std::string Library::reached_from(std::string_view user) const {
@@ -98,10 +117,7 @@ std::string Library::reached_from(std::string_view user) const {
   each_word(code, [&](std::string_view word, size_t) { words.emplace(word); });
   std::vector<char> kept(pieces_.size(), 0);
   auto wanted = [&](const Piece& p) {
-    if (!p.argument.empty()) {
-      const std::string ending = "_" + p.argument;
-      return words.count(p.argument) > 0 || std::any_of(words.begin(), words.end(), [&](const std::string& w) { return w.ends_with(ending); });
-    }
+    if (p.wide && !words.count("f64")) return false;
     if (p.names.empty()) return true;
     return std::any_of(p.names.begin(), p.names.end(), [&](const std::string& name) {
       return words.count(name) > 0 || std::any_of(beginnings.begin(), beginnings.end(), [&](const std::string& b) { return name.starts_with(b); });
@@ -112,7 +128,7 @@ std::string Library::reached_from(std::string_view user) const {
     for (size_t i = 0; i < pieces_.size(); ++i) {
       if (kept[i] || !wanted(pieces_[i])) continue;
       kept[i] = more = true;
-      words.insert(pieces_[i].words.begin(), pieces_[i].words.end());
+      if (!pieces_[i].names.empty()) words.insert(pieces_[i].words.begin(), pieces_[i].words.end());
       beginnings.insert(beginnings.end(), pieces_[i].beginnings.begin(), pieces_[i].beginnings.end());
     }
   }

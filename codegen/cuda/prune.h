@@ -22,7 +22,7 @@ class Library {
   struct Piece {
     std::string text;
     std::vector<std::string> names;     // what it declares; none: it stays
-    std::string argument;               // of a macro that stands as a declaration, NAME(bf16, …): it declares names that end in "_bf16"
+    bool wide = false;                  // a declaration of f64: it is for texts that compute in f64
     std::vector<std::string> words;     // what it uses
     std::vector<std::string> beginnings;  // of names that are pasted together
   };

@@ -103,8 +103,8 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
   const Kernel& kernel = w.kernel();
   const bool many = layout.lanes > 1;
   const std::string x = many ? "[e]" : "", self = "AccOf<" + n(sweep) + ">";
-  const std::string loop = many ? "    _Pragma(\"unroll\") for (int e = 0; e < " + n(layout.lanes) + "; ++e) {\n" : "";
-  const std::string end = many ? "    }\n" : "";
+  const std::string loop = many ? "    " + each_begin(layout.lanes) + "\n" : "";
+  const std::string end = many ? "    " + each_end(layout.lanes) + "\n" : "";
   // Rows in registers that fill all their lanes: whoever meets has the same count, a constant, so it does not travel.
   const Schedule& schedule = w.schedule;
   const bool alike = schedule.skeleton == Template::rows && schedule.keep == Keep::registers && schedule.edges == Edges::full &&
@@ -237,7 +237,7 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
       body.line("  const " + t + " top = greatest(" + m + ", tree_max(" + f + "));");
       // Elements that are not there, and -inf, come out as 0; -inf - -inf never enters.
       body.line("  const " + t + " base = top == lowest<" + t + ">() ? (" + t + ")0 : top;");
-      body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) " + f + "[e] = " + exp_of(w, r, f + "[e]", "base") + ";");
+      body.line("  " + each(w.V, f + "[e] = " + exp_of(w, r, f + "[e]", "base") + ";"));
       body.line("  " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + rescale(w, r, m, "top") + ") + tree_add(" + f + ");");
       body.line("  " + m + " = top;");
       body.line("}");
@@ -246,7 +246,7 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
       body.line("{");
       body.line("  const " + t + " count = " + count + ";");
       body.line("  if (" + c + " == (" + t + ")0) " + m + " = tree_add(" + f + ") / count;");
-      body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) " + f + "[e] = " + (tail ? valid + " ? " + f + "[e] - " + m + " : (" + t + ")0;" : f + "[e] - " + m + ";"));
+      body.line("  " + each(w.V, f + "[e] = " + (tail ? valid + " ? " + f + "[e] - " + m + " : (" + t + ")0;" : f + "[e] - " + m + ";")));
       body.line("  acc.d" + id + " = acc.d" + id + " + tree_add(" + f + ");");
       body.line("  " + s + " = " + s + " + tree_squares(" + f + ");");
       body.line("  " + c + " = " + c + " + count;");
