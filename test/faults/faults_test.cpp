@@ -35,25 +35,47 @@ std::vector<std::string> lines(const std::string& text) {
 
 const fs::path kTests = fs::path(FUSEC_SOURCE_DIR) / "test";
 
-/// Case → "file.fus @graph" of this folder. A line "; A-001 A-002" speaks of the graphs below it, up to the next such line.
+const std::regex kGraph("graph @(\"[^\"]*\"|[\\w.]+).*");
+
+/// How a file's graphs are tested: evals with a symbol tiled ("N"), at their own size only (""), or as they stand ("none"); by what a
+/// command prints ("expect").
+std::map<std::string, std::set<std::string>> forms(const fs::path& file) {
+  std::map<std::string, std::set<std::string>> out;
+  std::string form = "none", graph;
+  static const std::regex variants("; variants: *(\\w*)"), eval("; eval: @(\"[^\"]*\"|[\\w.]+).*");
+  for (const std::string& line : lines(read(file))) {
+    std::smatch m;
+    if (std::regex_match(line, m, kGraph)) graph = m.str(1);
+    else if (line.starts_with("; expect")) out[graph].insert("expect");
+    else if (std::regex_match(line, m, variants)) form = m.str(1);
+    else if (std::regex_match(line, m, eval)) out[m.str(1)].insert(form);
+  }
+  return out;
+}
+
+/// Case → "file.fus @graph" of this folder, with the mark of how it is run. A line "; A-001 A-002" speaks of the graphs below it, up to the next such line.
 std::map<std::string, std::vector<std::string>> graphs_of_cases() {
   std::map<std::string, std::vector<std::string>> out;
   std::set<fs::path> files;
   for (const auto& entry : fs::directory_iterator(kTests / "faults"))
     if (entry.path().extension() == ".fus") files.insert(entry.path());
-  static const std::regex tag("; A-[0-9]{3}( A-[0-9]{3})*"), graph("graph @(\"[^\"]*|[\\w.]+).*");
+  static const std::regex tag("; A-[0-9]{3}( A-[0-9]{3})*");
   for (const fs::path& file : files) {
     std::vector<std::string> cases;
+    const auto runs = forms(file);
     for (const std::string& line : lines(read(file))) {
       std::smatch m;
       if (std::regex_match(line, tag)) {
         cases.clear();
         std::istringstream words(line.substr(2));
         for (std::string word; words >> word;) cases.push_back(word);
-      } else if (std::regex_match(line, m, graph)) {
-        std::string name = m.str(1);
-        if (name.starts_with('"')) name += '"';
-        for (const std::string& c : cases) out[c].push_back(file.filename().string() + " @" + name);
+      } else if (std::regex_match(line, m, kGraph)) {
+        const std::string name = m.str(1);
+        const auto run = runs.find(name);
+        EXPECT_TRUE(run != runs.end()) << file << ": @" << name << " has neither eval nor expectation";
+        if (run == runs.end()) continue;
+        const char* mark = run->second.contains("none") ? " †" : run->second.contains("") ? " *" : "";
+        for (const std::string& c : cases) out[c].push_back("`" + file.filename().string() + " @" + name + "`" + mark);
       }
     }
   }
@@ -94,7 +116,7 @@ std::string held(const Row& row, const std::vector<std::string>& graphs, const s
     return "– " + row.held.substr(4);
   }
   std::string out;
-  for (const std::string& graph : graphs) out += (out.empty() ? "`" : ", `") + graph + "`";
+  for (const std::string& graph : graphs) out += (out.empty() ? "" : ", ") + graph;
   const size_t note = row.held.find("; ");
   std::istringstream names(row.held.substr(0, note));
   for (std::string name; std::getline(names, name, ',');) {
@@ -116,8 +138,9 @@ trusted. Below are 135 such faults in 34 kinds, gathered from public bug reports
 written by `faults_test` from test/faults/cases.txt and from the tests, and fails when one of them is gone.
 
 A name such as `nan.fus @sign` is a graph in test/faults, which `fusec test test/faults` runs in each of these ways on every device that
-there is: as it stands, and with 67 and 4099 elements; dense, at stride 2, and one element behind an aligned address; and with its inputs
-known, folded by the passes. Another name is a GoogleTest program and its test.
+there is (reference, CPU, simt, GPUs): as it stands, and with 67 and 4099 elements; each dense, at stride 2, and one element behind an aligned
+address; and with its inputs known, folded by the passes. `variants_test` counts the calls. Where the extents are the case a graph is not tiled: *.
+One of which an eval gives other sizes of its own is run with those, as they stand: †. Another name is a GoogleTest program and its test.
 )";
   std::set<std::string> listed;
   for (const Row& row : rows()) {
