@@ -31,7 +31,7 @@ struct CudaFaults : testing::Test {
     std::string folders;
     for (size_t at = 0; at < stubs.size();) {
       const size_t end = std::min(stubs.find(' ', at), stubs.size());
-      folders += FUSEC_BINARY_DIR "/test/stubs/" + stubs.substr(at, end - at) + ":";
+      folders += (fs::path(FUSEC_BINARY_DIR "/test/stubs") / stubs.substr(at, end - at)).string() + ":";  // or an absolute one
       at = end + 1;
     }
     const std::string out = (dir / "out").string();
@@ -81,6 +81,13 @@ TEST_F(CudaFaults, NvrtcThatIsMissing) {
   ::waitpid(child, &status, 0);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "NVRTC cannot be hidden here";
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST_F(CudaFaults, DriverThatIsMissing) {
+  // What the loader finds first is no library.
+  fs::create_directories(dir / "empty");
+  std::ofstream(dir / "empty/libcuda.so.1");
+  expect(kRun, (dir / "empty").string(), "", "no CUDA driver: ");
 }
 
 TEST_F(CudaFaults, DriverThatFails) {
