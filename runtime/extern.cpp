@@ -3,6 +3,7 @@
 #include "runtime/extern.h"
 
 #include <algorithm>
+#include <mutex>
 #include <string>
 
 #if FUSEC_HAS_CPU
@@ -30,6 +31,11 @@ const ExternOp kOps[] = {
     {"Gather", "axis", 2, 1, extern_gather},
     {"LSTM", "direction hidden_size input_forget layout", 3, 4, extern_lstm},
     {"GRU", "direction hidden_size layout linear_before_reset", 3, 4, extern_gru},
+    {"MatMulInteger", "", 2, ExternOp::kAnyType, extern_matmul_integer},
+    {"QLinearMatMul", "", 8, ExternOp::kAnyType, extern_qlinear_matmul},
+    {"ConvInteger", "auto_pad dilations group kernel_shape pads strides", 2, ExternOp::kAnyType, extern_conv_integer},
+    {"QLinearConv", "auto_pad dilations group kernel_shape pads strides", 8, ExternOp::kAnyType, extern_qlinear_conv},
+    {"DynamicQuantizeLSTM", "direction hidden_size input_forget layout", 12, ExternOp::kAnyType, extern_quantized_lstm, "com.microsoft"},
 };
 
 }  // namespace
@@ -118,9 +124,21 @@ void extern_parallel(int64_t items, [[maybe_unused]] int64_t work, const std::fu
 #endif
 }
 
+Status extern_each(int64_t items, int64_t work, const std::function<Status(int64_t, int64_t)>& body) {
+  std::mutex lock;
+  Status first = Done{};
+  extern_parallel(items, work, [&](int64_t begin, int64_t end) {
+    if (Status s = body(begin, end); !s) {
+      const std::lock_guard hold(lock);
+      if (first) first = s;
+    }
+  });
+  return first;
+}
+
 const ExternOp* find_extern(std::string_view op, std::string_view domain) {
-  if (!domain.empty() && domain != "ai.onnx") return nullptr;
-  const auto* row = std::find_if(std::begin(kOps), std::end(kOps), [&](const ExternOp& r) { return r.op == op; });
+  if (domain == "ai.onnx") domain = "";
+  const auto* row = std::find_if(std::begin(kOps), std::end(kOps), [&](const ExternOp& r) { return r.op == op && r.domain == domain; });
   return row == std::end(kOps) ? nullptr : row;
 }
 
@@ -131,15 +149,16 @@ Result<const ExternOp*> checked_extern(const ExternCall& call) {
   for (const onnx::Attribute& a : call.node.attributes)
     if (known.find(" " + std::string(a.name) + " ") == known.npos)
       return input_error("attribute " + onnx::quote(a.name) + " is not taken");
+  const bool recurrent = row->run == extern_lstm || row->run == extern_gru || row->run == extern_quantized_lstm;
   for (size_t k = 0; k < row->min_inputs; ++k)
-    if (!call.has(k)) return input_error("input " + std::to_string(k) + " is missing");
-  for (size_t k = 0; k < call.inputs.size(); ++k)
+    if (!call.has(k) && !(recurrent && k > 2 && k < 8)) return input_error("input " + std::to_string(k) + " is missing");
+  const bool any_type = row->integers == ExternOp::kAnyType;
+  for (size_t k = 0; k < call.inputs.size() && !any_type; ++k)
     if (call.has(k) && call.in(k).dtype != DType::f32 && k != row->integers)
       return input_error(std::string(name(call.in(k).dtype)) + ": extern operators take f32");
   for (const auto& value : call.outputs)
-    if (value && value->dtype != DType::f32)
+    if (value && value->dtype != DType::f32 && !any_type)
       return input_error(std::string(name(value->dtype)) + ": extern operators give f32");
-  const bool recurrent = row->run == extern_lstm || row->run == extern_gru;
   if (!recurrent && (call.outputs.empty() || !call.outputs[0])) return input_error("its first output is left out");
   return row;
 }

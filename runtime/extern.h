@@ -5,7 +5,8 @@
 //   ExternCall call{node, model.operator_set, inputs, outputs};
 //   if (Status s = run_extern(call); !s) return s;
 //
-// All of it is f32. Sums are taken in the library's order: results are near, not the same bits on every machine.
+// It is f32, and sums are taken in the library's order: results are near, not the same bits on every machine. Quantised products
+// and convolutions (extern_integer.cpp) are exact up to their last rounding, since sums of small integers are exact in any order.
 
 #include <functional>
 #include <optional>
@@ -49,11 +50,13 @@ struct ExternCall {
 using ExternFunction = Status (*)(const ExternCall&);
 
 struct ExternOp {
-  std::string_view op;          // of ONNX's own domain
+  std::string_view op;
   std::string_view attributes;  // that the function knows, separated by spaces
   size_t min_inputs;
-  size_t integers;  // the operand that is sizes or lengths, not f32
+  size_t integers;  // the operand that is sizes or lengths, not f32; kAnyType: the function looks at the types itself
   ExternFunction run;
+  std::string_view domain = "";  // "" = ONNX's own
+  static constexpr size_t kAnyType = ~size_t{1};
 };
 /// The row of an operator; null when there is none.
 const ExternOp* find_extern(std::string_view op, std::string_view domain);
@@ -77,6 +80,11 @@ Status extern_resize(const ExternCall& call);  // extern_resize.cpp
 Status extern_gather(const ExternCall& call);  // extern_gather.cpp
 Status extern_lstm(const ExternCall& call);    // extern_recurrent.cpp
 Status extern_gru(const ExternCall& call);
+Status extern_quantized_lstm(const ExternCall& call);
+Status extern_matmul_integer(const ExternCall& call);  // extern_integer.cpp
+Status extern_qlinear_matmul(const ExternCall& call);
+Status extern_conv_integer(const ExternCall& call);
+Status extern_qlinear_conv(const ExternCall& call);
 
 /// A window operator's geometry, one entry a spatial axis.
 struct Window {
@@ -93,6 +101,8 @@ Status expects(const std::vector<std::optional<ExternValue>>& values, size_t ind
 
 /// Work items side by side, where this build has threads. `work`: about how many operations one is.
 void extern_parallel(int64_t items, int64_t work, const std::function<void(int64_t begin, int64_t end)>& body);
+/// The same of work that can fail: the first error.
+Status extern_each(int64_t items, int64_t work, const std::function<Status(int64_t begin, int64_t end)>& body);
 
 /// C[m,n] = alpha * A[m,k] * B[k,n] + beta * C, row-major; `lda` … are elements from row to row as stored.
 struct Product {
@@ -101,9 +111,35 @@ struct Product {
   float alpha = 1, beta = 0;
   int64_t lda = 0, ldb = 0, ldc = 0;
 };
+/// Shared out to this program's own threads where it is large enough, with OpenBLAS's own set to one: two teams would wait for
+/// each other, and on a busy machine for long.
 /// Errors   environment: no OpenBLAS (libopenblas.so.0, or the library that FUSEC_BLAS names).
 Status product(const Product& p, const float* a, const float* b, float* c);  // extern_blas.cpp
 /// Is there a library?
 Status product_library();
+
+/// Adds a product of integers of at most 9 bits, held in f32, to C: every bit is right, whatever the library's order.
+Status exact_product(const Product& p, const float* a, const float* b, int32_t* c);  // extern_integer.cpp
+
+/// The products that a MatMul of a and b into y is, one a batch; the offsets are in elements. `multiply` is called side by side.
+Status each_product(ExternValue a, ExternValue b, const ExternValue& y,
+                    const std::function<Status(const Product&, int64_t a, int64_t b, int64_t y)>& multiply);  // extern_product.cpp
+
+/// A convolution's geometry.
+struct Convolution {
+  Window window;
+  int64_t batch, group, channels, filters;  // of a group
+  int64_t taps, positions, x_size;          // x_size: elements of one channel of x
+};
+/// Errors   input: x, w and y do not fit each other.
+Result<Convolution> convolution_of(const ExternCall& call, const ExternValue& x, const ExternValue& w, const ExternValue& y);
+/// Windows laid out as columns, products of parts of them; `multiply` adds one to what is from that element of the result on. It
+/// is called side by side.
+Status by_columns(const Convolution& c, const float* x, const float* w,
+                  const std::function<Status(const Product&, const float* a, const float* b, int64_t y)>& multiply);
+/// One channel a group, and so few filters of it that products would have hardly any rows?
+bool is_depthwise(const Convolution& c);
+/// Of such: adds what the taps give to y.
+void depthwise(const Convolution& c, const float* x, const float* w, float* y);
 
 }  // namespace fusec

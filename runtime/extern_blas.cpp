@@ -17,6 +17,9 @@ constexpr int kRowMajor = 101, kAsIs = 111, kTransposed = 112;
 using Sgemm = void (*)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float* a,
                        int lda, const float* b, int ldb, float beta, float* c, int ldc);
 
+constexpr int64_t kBlock = 32;    // rows or columns that go to one thread
+constexpr int64_t kPerStep = 16;  // products in the time of one plain operation
+
 struct Library {
   Sgemm sgemm = nullptr;
   std::string fault;
@@ -29,6 +32,10 @@ const Library& library() {
     const char* name = named && *named ? named : "libopenblas.so.0";
     void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (handle) out.sgemm = reinterpret_cast<Sgemm>(dlsym(handle, "cblas_sgemm"));
+#if FUSEC_HAS_CPU
+    if (handle)
+      if (void* set = dlsym(handle, "openblas_set_num_threads")) reinterpret_cast<void (*)(int)>(set)(1);
+#endif
     if (!out.sgemm) {
       const char* why = dlerror();
       out.fault =
@@ -49,9 +56,22 @@ Status product(const Product& p, const float* a, const float* b, float* c) {
     if (size > std::numeric_limits<int>::max()) return input_error("a matrix of more than 2^31 rows or columns");
   if (p.m == 0 || p.n == 0) return Done{};
   const auto narrow = [](int64_t x) { return static_cast<int>(std::max<int64_t>(x, 1)); };
-  library().sgemm(kRowMajor, p.transpose_a ? kTransposed : kAsIs, p.transpose_b ? kTransposed : kAsIs,
-                  static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k), p.alpha, a, narrow(p.lda), b,
-                  narrow(p.ldb), p.beta, c, narrow(p.ldc));
+  const auto part = [&](int64_t rows, int64_t columns, const float* left, const float* right, float* out) {
+    library().sgemm(kRowMajor, p.transpose_a ? kTransposed : kAsIs, p.transpose_b ? kTransposed : kAsIs, static_cast<int>(rows),
+                    static_cast<int>(columns), static_cast<int>(p.k), p.alpha, left, narrow(p.lda), right, narrow(p.ldb), p.beta, out,
+                    narrow(p.ldc));
+  };
+  const int64_t work = std::max<int64_t>(p.k, 1) * kBlock / kPerStep;
+  if (p.m > p.n)
+    extern_parallel((p.m + kBlock - 1) / kBlock, work * p.n, [&](int64_t begin, int64_t end) {
+      const int64_t first = begin * kBlock, rows = std::min(p.m, end * kBlock) - first;
+      part(rows, p.n, a + first * (p.transpose_a ? 1 : p.lda), b, c + first * p.ldc);
+    });
+  else
+    extern_parallel((p.n + kBlock - 1) / kBlock, work * p.m, [&](int64_t begin, int64_t end) {
+      const int64_t first = begin * kBlock, columns = std::min(p.n, end * kBlock) - first;
+      part(p.m, columns, a, b + first * (p.transpose_b ? p.ldb : 1), c + first);
+    });
   return Done{};
 }
 

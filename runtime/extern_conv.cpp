@@ -1,10 +1,14 @@
 // Convolutions over any number of axes: windows laid out as the columns of a matrix, one product a group.
 //
+// Some rows of the output are done at a time, so that their columns stay in a cache; such parts go to threads.
+//
 //   columns[c * taps + k, p] = x[c, p * stride - low + k * dilation]        y[m, p] = sum w[m, ·] columns[·, p]
 //
 // A 1x1 kernel's columns are x itself; a depthwise one is a loop, since its product would have one row.
 
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <string>
 
 #include "runtime/extern.h"
@@ -12,15 +16,26 @@
 namespace fusec {
 namespace {
 
-/// Calls `row(at, in)` for each row of the output's last axis: the position of its first element, and where the tap reads in
-/// the axes before the last; in < 0 where that is padding.
-template <class Row>
-void each_row(const Window& w, const std::vector<int64_t>& tap, const Row& row) {
-  const size_t last = w.kernel.size() - 1;
-  std::vector<int64_t> at(last, 0);
+constexpr int64_t kColumns = 64 * 1024;  // elements that one part's columns have: 256 KB
+constexpr int64_t kLeastColumns = 96;    // positions
+
+using Axes = std::array<int64_t, kMaxRank>;
+
+/// How many rows the output has: of its last axis.
+int64_t rows_of(const Window& w) {
   int64_t rows = 1;
-  for (size_t a = 0; a < last; ++a) rows *= w.out[a];
-  for (int64_t r = 0; r < rows; ++r) {
+  for (size_t a = 0; a + 1 < w.kernel.size(); ++a) rows *= w.out[a];
+  return rows;
+}
+
+/// Calls `row(at, in)` for rows [begin, end) of the output's last axis: the position of its first element, and where the tap reads
+/// in the axes before the last; in < 0 where that is padding.
+template <class Row>
+void each_row(const Window& w, const Axes& tap, int64_t begin, int64_t end, const Row& row) {
+  const size_t last = w.kernel.size() - 1;
+  Axes at{};
+  for (int64_t a = static_cast<int64_t>(last) - 1, left = begin; a >= 0; --a) at[a] = left % w.out[a], left /= w.out[a];
+  for (int64_t r = begin; r < end; ++r) {
     int64_t in = 0;
     for (size_t a = 0; a < last && in >= 0; ++a) {
       const int64_t x = at[a] * w.stride[a] - w.low[a] + tap[a] * w.dilation[a];
@@ -36,12 +51,12 @@ void each_row(const Window& w, const std::vector<int64_t>& tap, const Row& row) 
 
 /// One tap of a kernel: where it is, and which positions of the last axis read inside: begin to end, from first + p * stride.
 struct Tap {
-  std::vector<int64_t> at;
+  Axes at{};
   int64_t first, stride, begin, end;
 
-  Tap(const Window& w, int64_t k) : at(w.kernel.size()) {
-    for (size_t a = at.size(); a-- > 0; k /= w.kernel[a]) at[a] = k % w.kernel[a];
+  Tap(const Window& w, int64_t k) {
     const size_t last = w.kernel.size() - 1;
+    for (size_t a = last + 1; a-- > 0; k /= w.kernel[a]) at[a] = k % w.kernel[a];
     first = at[last] * w.dilation[last] - w.low[last], stride = w.stride[last];
     const int64_t extent = w.in[last], positions = w.out[last];
     begin = std::min(first >= 0 ? 0 : (-first + stride - 1) / stride, positions);
@@ -49,16 +64,18 @@ struct Tap {
   }
 };
 
-/// One channel of x under one tap, as a row of columns.
-void gather(const Window& w, int64_t k, const float* x, float* column) {
+/// Rows [begin, end) of one channel of x under one tap, as a row of columns.
+void gather(const Window& w, int64_t k, int64_t begin, int64_t end, const float* x, float* column) {
   const Tap tap(w, k);
   const int64_t width = w.out.back();
-  each_row(w, tap.at, [&](int64_t at, int64_t in) {
-    float* out = column + at;
+  each_row(w, tap.at, begin, end, [&](int64_t at, int64_t in) {
+    float* out = column + at - begin * width;
     if (in < 0) return std::fill(out, out + width, 0.0f);
     const float* row = x + in * w.in.back() + tap.first;
     std::fill(out, out + tap.begin, 0.0f);
-    for (int64_t p = tap.begin; p < tap.end; ++p) out[p] = row[p * tap.stride];
+    if (tap.stride == 1) std::copy(row + tap.begin, row + tap.end, out + tap.begin);
+    else
+      for (int64_t p = tap.begin; p < tap.end; ++p) out[p] = row[p * tap.stride];
     std::fill(out + tap.end, out + width, 0.0f);
   });
 }
@@ -66,7 +83,7 @@ void gather(const Window& w, int64_t k, const float* x, float* column) {
 /// The other way: adds a row of columns into a channel.
 void scatter(const Window& w, int64_t k, const float* column, float* x) {
   const Tap tap(w, k);
-  each_row(w, tap.at, [&](int64_t at, int64_t in) {
+  each_row(w, tap.at, 0, rows_of(w), [&](int64_t at, int64_t in) {
     if (in < 0) return;
     float* row = x + in * w.in.back() + tap.first;
     for (int64_t p = tap.begin; p < tap.end; ++p) row[p * tap.stride] += column[at + p];
@@ -76,7 +93,7 @@ void scatter(const Window& w, int64_t k, const float* column, float* x) {
 /// Adds what one tap of weight `f` contributes to a channel.
 void add_tap(const Window& w, int64_t k, const float* x, float f, float* y) {
   const Tap tap(w, k);
-  each_row(w, tap.at, [&](int64_t at, int64_t in) {
+  each_row(w, tap.at, 0, rows_of(w), [&](int64_t at, int64_t in) {
     if (in < 0) return;
     const float* row = x + in * w.in.back() + tap.first;
     float* out = y + at;
@@ -104,8 +121,7 @@ void fill_bias(const ExternCall& call, const ExternValue& y, int64_t positions) 
 }
 
 /// How many groups: no more than there are channels, of which there are any.
-Result<int64_t> groups_of(const ExternCall& call) {
-  const ExternValue &x = call.in(0), &w = call.in(1), &y = call.out();
+Result<int64_t> groups_of(const ExternCall& call, const ExternValue& x, const ExternValue& w, const ExternValue& y) {
   if (x.rank() < 3 || w.rank() != x.rank() || y.rank() != x.rank())
     return input_error("x, the weights and the result differ in rank, or have no spatial axis");
   const int64_t group = call.i("group", 1);
@@ -115,11 +131,9 @@ Result<int64_t> groups_of(const ExternCall& call) {
 }
 
 /// `results`: channels that the weights give.
-Status check_operands(const ExternCall& call, int64_t group, int64_t per_group, int64_t results) {
-  const ExternValue &x = call.in(0), &y = call.out();
+Status check_operands(const ExternValue& x, const ExternValue& y, int64_t group, int64_t per_group, int64_t results) {
   if (y.extents[0] != x.extents[0] || y.extents[1] != results)
     return input_error("the result does not have " + std::to_string(results) + " channels");
-  if (Status s = expects(call.inputs, 2, results); !s) return s;
   if (x.extents[1] != per_group * group)
     return input_error(std::to_string(x.extents[1]) + " channels do not fit the weights in " + std::to_string(group) +
                        " groups");
@@ -134,60 +148,77 @@ Status check_columns(int64_t rows, int64_t positions) {
 
 }  // namespace
 
+Result<Convolution> convolution_of(const ExternCall& call, const ExternValue& x, const ExternValue& w, const ExternValue& y) {
+  const Result<int64_t> group = groups_of(call, x, w, y);
+  if (!group) return group.error();
+  if (w.extents[0] % *group) return input_error(std::to_string(w.extents[0]) + " filters in " + std::to_string(*group) + " groups");
+  if (Status s = check_operands(x, y, *group, w.extents[1], w.extents[0]); !s) return s.error();
+  Result<Window> window = window_of(call, spatial(x), spatial(y), spatial(w));
+  if (!window) return window.error();
+  const int64_t taps = window->taps(), positions = window->positions();
+  return Convolution{std::move(*window), x.extents[0], *group, w.extents[1], w.extents[0] / *group, taps, positions, x.elements(2, x.rank())};
+}
+
+void depthwise(const Convolution& c, const float* x, const float* w, float* y) {
+  const int64_t all = c.group * c.filters;
+  extern_parallel(c.batch * all, c.taps * c.positions, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t batch = row / all, filter = row % all;
+      for (int64_t k = 0; k < c.taps; ++k)
+        add_tap(c.window, k, x + (batch * c.group + filter / c.filters) * c.x_size, w[filter * c.taps + k], y + row * c.positions);
+    }
+  });
+}
+
+Status by_columns(const Convolution& c, const float* x, const float* w,
+                  const std::function<Status(const Product&, const float*, const float*, int64_t)>& multiply) {
+  const bool direct = is_pointwise(c.window);
+  const int64_t depth = c.channels * c.taps, rows = rows_of(c.window), width = rows ? c.positions / rows : 0;
+  if (Status s = check_columns(depth, c.positions); !direct && !s) return s;
+  // Some rows of the output at a time: columns that stay in a cache, but enough of them for a product to be worth its call.
+  const int64_t wanted = std::max(kColumns / std::max<int64_t>(depth, 1), kLeastColumns) / std::max<int64_t>(width, 1) + 1;
+  const int64_t block = std::min(wanted, std::max<int64_t>(rows, 1)), blocks = (rows + block - 1) / block;
+  const double work = std::min(1e15, double(c.filters) * double(depth) * double(block * width) / 16);
+  return extern_each(c.batch * c.group * blocks, static_cast<int64_t>(work), [&](int64_t begin, int64_t end) -> Status {
+    const auto columns = std::make_unique_for_overwrite<float[]>(direct ? 0 : static_cast<size_t>(depth * block * width));
+    for (int64_t item = begin; item < end; ++item) {  // batch by batch, group by group
+      const int64_t part = item / blocks, from_row = item % blocks * block, to_row = std::min(rows, from_row + block), n = (to_row - from_row) * width;
+      const float* from = x + part * c.channels * c.x_size;
+      for (int64_t row = 0; row < depth && !direct; ++row)
+        gather(c.window, row % c.taps, from_row, to_row, from + row / c.taps * c.x_size, columns.get() + row * n);
+      const Product p{.m = c.filters, .n = n, .k = depth, .beta = 1, .lda = depth, .ldb = direct ? c.positions : n, .ldc = c.positions};
+      const float* weights = w + part % c.group * c.filters * depth;
+      if (Status s = multiply(p, weights, direct ? from + from_row * width : columns.get(), part * c.filters * c.positions + from_row * width); !s)
+        return s;
+    }
+    return Done{};
+  });
+}
+
+bool is_depthwise(const Convolution& c) { return c.channels == 1 && c.filters < 8; }
+
 Status extern_conv(const ExternCall& call) {
   const ExternValue &x = call.in(0), &w = call.in(1), &y = call.out();
-  const Result<int64_t> groups = groups_of(call);
-  if (!groups) return groups.error();
-  const int64_t group = *groups;
-  if (Status s = check_operands(call, group, w.extents[1], w.extents[0]); !s) return s;
-  Result<Window> made = window_of(call, spatial(x), spatial(y), spatial(w));
-  if (!made) return made.error();
-  const Window& window = *made;
-  const int64_t channels = w.extents[1], filters = w.extents[0] / group, taps = window.taps(),
-                positions = window.positions();
-  const int64_t x_size = x.elements(2, x.rank());
-  fill_bias(call, y, positions);
-  if (channels == 1) {  // depthwise
-    extern_parallel(x.extents[0] * w.extents[0], taps * positions, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const int64_t batch = row / w.extents[0], filter = row % w.extents[0];
-        for (int64_t k = 0; k < taps; ++k)
-          add_tap(window, k, x.f32() + (batch * group + filter / filters) * x_size, w.f32()[filter * taps + k],
-                  y.f32() + row * positions);
-      }
-    });
+  const Result<Convolution> c = convolution_of(call, x, w, y);
+  if (!c) return c.error();
+  if (Status s = expects(call.inputs, 2, w.extents[0]); !s) return s;
+  fill_bias(call, y, c->positions);
+  if (is_depthwise(*c)) {
+    depthwise(*c, x.f32(), w.f32(), y.f32());
     return Done{};
   }
-  const bool direct = is_pointwise(window);
-  if (Status s = check_columns(channels * taps, positions); !direct && !s) return s;
-  std::vector<float> columns(direct ? 0 : static_cast<size_t>(channels * taps * positions));
-  const Product p{.m = filters,
-                  .n = positions,
-                  .k = channels * taps,
-                  .beta = 1,
-                  .lda = channels * taps,
-                  .ldb = positions,
-                  .ldc = positions};
-  for (int64_t part = 0; part < x.extents[0] * group; ++part) {  // batch by batch, group by group
-    const float* from = x.f32() + part * channels * x_size;
-    if (!direct)
-      extern_parallel(channels * taps, positions, [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row)
-          gather(window, row % taps, from + row / taps * x_size, columns.data() + row * positions);
-      });
-    const float* weights = w.f32() + part % group * filters * channels * taps;
-    if (Status s = product(p, weights, direct ? from : columns.data(), y.f32() + part * filters * positions); !s)
-      return s;
-  }
-  return Done{};
+  return by_columns(*c, x.f32(), w.f32(), [&](const Product& p, const float* a, const float* b, int64_t at) {
+    return product(p, a, b, y.f32() + at);
+  });
 }
 
 Status extern_conv_transpose(const ExternCall& call) {
   const ExternValue &x = call.in(0), &w = call.in(1), &y = call.out();
-  const Result<int64_t> groups = groups_of(call);
+  const Result<int64_t> groups = groups_of(call, x, w, y);
   if (!groups) return groups.error();
   const int64_t group = *groups;
-  if (Status s = check_operands(call, group, w.extents[0] / group, w.extents[1] * group); !s) return s;
+  if (Status s = check_operands(x, y, group, w.extents[0] / group, w.extents[1] * group); !s) return s;
+  if (Status s = expects(call.inputs, 2, w.extents[1] * group); !s) return s;
   Result<Window> made = window_of(call, spatial(y), spatial(x), spatial(w));  // the convolution whose adjoint this is
   if (!made) return made.error();
   Window& window = *made;

@@ -201,7 +201,7 @@ Result<std::vector<Tensor>> ModelProgram::run(std::span<const Tensor> inputs) {
     if (inputs[i].dtype != value.dtype || inputs[i].extents != value.extents)
       return input_error("input %" + model_->tensors[model_->inputs[i]].name + " is not " +
                          text(*model_->tensors[model_->inputs[i]].type));
-    const std::vector<std::byte>& data = inputs[i].data;
+    const TensorData& data = inputs[i].data;
     if (Status s = on_gpu() && !data.empty() ? backend_->upload(value.data, data.data(), data.size())
                                              : copy_host(value.data, data.data(), data.size());
         !s)

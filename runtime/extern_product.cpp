@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/extern.h"
 
 namespace fusec {
 
-Status extern_matmul(const ExternCall& call) {
-  ExternValue a = call.in(0), b = call.in(1);
+Status each_product(ExternValue a, ExternValue b, const ExternValue& y,
+                    const std::function<Status(const Product&, int64_t, int64_t, int64_t)>& multiply) {
   if (a.rank() == 0 || b.rank() == 0) return input_error("a scalar has no rows");
   if (a.rank() == 1) a.extents.insert(a.extents.begin(), 1);
   if (b.rank() == 1) b.extents.push_back(1);
@@ -17,16 +19,10 @@ Status extern_matmul(const ExternCall& call) {
   const int64_t batch_a = a.elements(0, a.rank() - 2), batch_b = b.elements(0, b.rank() - 2);
   if (b.extents[b.rank() - 2] != k)
     return input_error("rows of " + std::to_string(k) + " and columns of " + std::to_string(b.extents[b.rank() - 2]));
-  if (a.elements() == 0 || b.elements() == 0) {
-    std::fill_n(call.out().f32(), call.out().elements(), 0.0f);
-    return Done{};
-  }
   Product p{.m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n};
-  float* c = call.out().f32();
   if (batch_b == 1) {  // all rows of a at once
-    if (Status s = expects(call.outputs, 0, m * batch_a * n); !s) return s;
     p.m = m * batch_a;
-    return product(p, a.f32(), b.f32(), c);
+    return y.elements() == p.m * n ? multiply(p, 0, 0, 0) : input_error("a result of " + std::to_string(y.elements()) + " elements");
   }
   // Batches in the result's order; an operand of extent 1 stays where it is.
   const size_t rank = std::max(a.rank(), b.rank()) - 2;
@@ -44,10 +40,11 @@ Status extern_matmul(const ExternCall& call) {
   }
   int64_t batches = 1;
   for (int64_t e : extents) batches *= e;
-  if (Status s = expects(call.outputs, 0, batches * m * n); !s) return s;
+  if (y.elements() != batches * m * n) return input_error("a result of " + std::to_string(y.elements()) + " elements");
   int64_t off_a = 0, off_b = 0;
-  for (int64_t batch = 0; batch < batches; ++batch, c += m * n) {
-    if (Status s = product(p, a.f32() + off_a, b.f32() + off_b, c); !s) return s;
+  std::vector<std::pair<int64_t, int64_t>> offsets;
+  for (int64_t batch = 0; batch < batches; ++batch) {
+    offsets.emplace_back(off_a, off_b);
     for (size_t axis = rank; axis-- > 0;) {
       off_a += step_a[axis], off_b += step_b[axis];
       if (++at[axis] < extents[axis]) break;
@@ -55,7 +52,25 @@ Status extern_matmul(const ExternCall& call) {
       at[axis] = 0;
     }
   }
-  return Done{};
+  return extern_each(batches, m * n * k / 16, [&](int64_t begin, int64_t end) -> Status {
+    for (int64_t batch = begin; batch < end; ++batch) {
+      const auto [from_a, from_b] = offsets[static_cast<size_t>(batch)];
+      if (Status s = multiply(p, from_a, from_b, batch * m * n); !s) return s;
+    }
+    return Done{};
+  });
+}
+
+Status extern_matmul(const ExternCall& call) {
+  const float *a = call.in(0).f32(), *b = call.in(1).f32();
+  float* y = call.out().f32();
+  if (call.in(0).elements() == 0 || call.in(1).elements() == 0) {
+    std::fill_n(y, call.out().elements(), 0.0f);
+    return Done{};
+  }
+  return each_product(call.in(0), call.in(1), call.out(), [&](const Product& p, int64_t at_a, int64_t at_b, int64_t at) {
+    return product(p, a + at_a, b + at_b, y + at);
+  });
 }
 
 Status extern_gemm(const ExternCall& call) {

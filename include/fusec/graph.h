@@ -21,6 +21,7 @@
 
 #include "fusec/op.h"
 #include "fusec/result.h"
+#include "fusec/tensor_data.h"
 #include "fusec/type.h"
 
 namespace fusec {
@@ -29,7 +30,7 @@ namespace fusec {
 struct Tensor {
   DType dtype = DType::f32;
   std::vector<int64_t> extents;
-  std::vector<std::byte> data;  // elements * bytes(dtype); bool is 0 or 1
+  TensorData data;  // elements * bytes(dtype); bool is 0 or 1
 
   int64_t elements() const;
   bool operator==(const Tensor&) const = default;

@@ -76,7 +76,7 @@ Placed random_input(std::string_view name, DType dtype, const std::vector<int64_
   if (!out.tensor.data.empty())
     Reader(block.data.data(), bytes(dtype), {extents, out.layout.strides, out.layout.offset})
         .read(out.tensor.data.data(), size_t(out.tensor.elements()));
-  out.block = std::move(block.data);
+  out.block = std::move(block.data.own());
   return out;
 }
 

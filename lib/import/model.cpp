@@ -219,10 +219,10 @@ Status Cutter::run() {
 constexpr int kMostRounds = 64;  // as deep as Ifs may lie in each other, or hang on each other
 
 /// Each round puts branches in place of the Ifs that the walk before could decide: with dims given, conditions on shapes are known.
-Result<Imported> import_with_branches(ModelFile& file, const ImportOptions& options) {
+Result<Imported> import_with_branches(ModelFile& file, onnx::TensorSource& source, const ImportOptions& options) {
   std::set<std::string> fixed;  // an input that decided a branch is none any more, though nobody reads it now
   for (int round = 0;; ++round) {
-    onnx::Importer importer(file.message, file.folder, options);
+    onnx::Importer importer(file.message, source, options);
     importer.fix({fixed.begin(), fixed.end()});
     Result<Imported> imported = importer.run();
     if (imported) fixed.insert(imported->fixed.begin(), imported->fixed.end());
@@ -234,17 +234,17 @@ Result<Imported> import_with_branches(ModelFile& file, const ImportOptions& opti
   }
 }
 
-}  // namespace
-
-Result<WholeModel> read_model_bytes(std::string bytes, const std::string& folder, const ImportOptions& options) {
+/// `keeper` keeps `bytes`.
+Result<WholeModel> read(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder, const ImportOptions& options) {
   auto file = std::make_shared<ModelFile>();
-  file->bytes = std::move(bytes), file->folder = folder;
-  Result<onnx::ModelMessage> message = onnx::read_model(file->bytes);
+  file->bytes = keeper;
+  Result<onnx::ModelMessage> message = onnx::read_model(bytes);
   if (!message) return message.error();
   file->message = std::move(*message);
   ImportOptions with = options;
   with.boundaries = true;
-  Result<Imported> imported = import_with_branches(*file, with);
+  onnx::TensorSource source{std::move(keeper), onnx::DataFiles(folder)};
+  Result<Imported> imported = import_with_branches(*file, source, with);
   if (!imported) return imported.error();
   WholeModel model;
   model.file = file;
@@ -255,11 +255,18 @@ Result<WholeModel> read_model_bytes(std::string bytes, const std::string& folder
   return model;
 }
 
+}  // namespace
+
+Result<WholeModel> read_model_bytes(std::string bytes, const std::string& folder, const ImportOptions& options) {
+  const auto kept = std::make_shared<const std::string>(std::move(bytes));
+  return read(*kept, kept, folder, options);
+}
+
 Result<WholeModel> read_model_file(const std::string& path, const ImportOptions& options) {
-  Result<std::string> bytes = onnx::read_file(path);
-  if (!bytes) return bytes.error();
+  const Result<std::shared_ptr<const onnx::Mapping>> file = onnx::map_model(path);
+  if (!file) return file.error();
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  Result<WholeModel> model = read_model_bytes(std::move(*bytes), folder.empty() ? "." : folder.string(), options);
+  Result<WholeModel> model = read((*file)->text(), *file, folder.empty() ? "." : folder.string(), options);
   if (!model) return model.error().note("while importing " + path);
   return model;
 }

@@ -52,7 +52,7 @@ struct ModelStep {
 /// The file, read: what messages point into. An If whose condition is known has been replaced by its branch; nodes are counted as
 /// they are then.
 struct ModelFile {
-  std::string bytes, folder;
+  std::shared_ptr<const void> bytes;  // keeps what `message` points into
   std::deque<std::string> names;  // new ones, of what comes from branches
   onnx::ModelMessage message;
 };

@@ -136,7 +136,7 @@ Status Importer::check_operators() {
 Result<std::shared_ptr<const Tensor>> Importer::initializer(std::string_view name) {
   std::shared_ptr<const Tensor>& cached = decoded_[name];
   if (cached) return cached;
-  Result<Tensor> tensor = read_tensor(initializers_.at(name)->message, folder_);
+  Result<Tensor> tensor = read_tensor(initializers_.at(name)->message, source_);
   if (!tensor) {
     Error error = tensor.error();
     error.message = "initialiser " + quote(name) + ": " + error.message;
@@ -222,21 +222,24 @@ void Importer::add_weight(std::string_view name, std::shared_ptr<const Tensor> d
 
 Status Importer::add_initializer(const TensorMessage& message) {
   if (inputs_.contains(message.name) || !used_.contains(message.name)) return Done{};
-  Result<std::shared_ptr<const Tensor>> data = initializer(message.name);
-  if (!data) return data.error();
-  if (auto fit = check_type(type_of_data(**data)); !fit)
-    return input_error("initialiser " + quote(message.name) + ": " + fit.error().message);
+  const auto fault = [&](const Error& error) { return input_error("initialiser " + quote(message.name) + ": " + error.message); };
+  const Result<Type> type = read_tensor_type(message.message);
+  if (!type) return fault(type.error());
+  if (auto fit = check_type(*type); !fit) return fault(fit.error());
   Item& item = items_[message.name];
   const NarrowType* narrow = narrow_type(message.data_type);
   if (narrow) item.narrow = message.data_type;
-  if (!narrow || is_small(**data) || fixed_.contains(message.name)) {
+  const auto size = static_cast<uint64_t>(elements(type->shape).constant()) * bytes(type->dtype);
+  if (!narrow || size <= options_.largest_constant || fixed_.contains(message.name)) {
+    Result<std::shared_ptr<const Tensor>> data = initializer(message.name);
+    if (!data) return data.error();
     add_weight(message.name, *data, item);
     return Done{};
   }
-  Result<Tensor> packed = read_tensor(message.message, folder_, true);
-  if (!packed) return packed.error();
+  Result<Tensor> packed = read_tensor(message.message, source_, true);
+  if (!packed) return fault(packed.error());
   add_weight(message.name, std::make_shared<const Tensor>(std::move(*packed)), item);
-  item.value = unpacked(*b_, *narrow, value_of(*b_, item), type_of_data(**data).shape);
+  item.value = unpacked(*b_, *narrow, value_of(*b_, item), type->shape);
   item.known = nullptr;
   return Done{};
 }
@@ -300,7 +303,7 @@ bool Importer::evaluate_node(const NodeMessage& node, const OpRow& row, const st
   if (elements_in > kFoldElements || folded_ > size_t{kMaxModelFolds}) return false;
 
   GraphBuilder b("");
-  Call call(b, node, row, static_cast<int>(opset_of(node)), folder_, std::move(operands));
+  Call call(b, node, row, static_cast<int>(opset_of(node)), source_, std::move(operands));
   row.import(call);
   std::vector<Value> values;
   std::vector<Item*> computed;
@@ -405,7 +408,7 @@ Status Importer::add_node(size_t index) {
 
   std::vector<Item> outputs;
   if (!evaluate_node(node, row, inputs, outputs)) {
-    Call call(*b_, node, row, static_cast<int>(opset_of(node)), folder_, inputs);
+    Call call(*b_, node, row, static_cast<int>(opset_of(node)), source_, inputs);
     if (!import_dims(call)) row.import(call);
     if (b_->error()) {
       const Error error = *b_->error();
@@ -506,7 +509,8 @@ using namespace onnx;
 Result<Imported> import_onnx_bytes(std::string_view bytes, const std::string& folder, const ImportOptions& options) {
   Result<ModelMessage> model = read_model(bytes);
   if (!model) return model.error();
-  return Importer(*model, folder, options).run();
+  TensorSource source{nullptr, DataFiles(folder)};
+  return Importer(*model, source, options).run();
 }
 
 Result<Imported> import_onnx(const std::string& path, const ImportOptions& options) {
@@ -515,7 +519,8 @@ Result<Imported> import_onnx(const std::string& path, const ImportOptions& optio
   Result<ModelMessage> model = read_model((*file)->text());
   if (!model) return model.error().note("while importing " + path);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  Result<Imported> imported = Importer(*model, folder.empty() ? "." : folder.string(), options).run();
+  TensorSource source{*file, DataFiles(folder.empty() ? "." : folder.string())};
+  Result<Imported> imported = Importer(*model, source, options).run();
   if (!imported) return imported.error().note("while importing " + path);
   return imported;
 }

@@ -47,7 +47,7 @@ Result<std::string> Importer::refusal(const NodeMessage& node, const OpRow& row,
   if (auto fits = check_narrow(row, inputs); !fits) return fits.error().message;
   GraphBuilder trial("");
   std::vector<Item> items = copies(trial, *b_, inputs);
-  Call call(trial, node, row, static_cast<int>(opset_of(node)), folder_, pointers(items, inputs));
+  Call call(trial, node, row, static_cast<int>(opset_of(node)), source_, pointers(items, inputs));
   try {
     if (!import_dims(call)) row.import(call);
   } catch (const std::overflow_error&) {
@@ -83,8 +83,8 @@ Result<std::optional<Boundary>> Importer::outside(size_t index, const OpRow* row
   const NodeMessage& node = model_.nodes[index];
   Boundary out{.node = index};
   if (!row) {
-    out.why = is_default_domain(node.domain) && is_boundary(node.op) ? Boundary::outside : Boundary::unknown;
-    if (out.why == Boundary::outside && node.op == "If") {
+    out.why = is_boundary(node.op, node.domain) ? Boundary::outside : Boundary::unknown;
+    if (is_default_domain(node.domain) && node.op == "If") {
       Result<std::optional<bool>> condition = decide(node, inputs);
       if (!condition) return condition.error();
       if (*condition) decided_.emplace_back(index, **condition);
@@ -111,11 +111,11 @@ Result<std::vector<std::optional<Type>>> Importer::result_types(const NodeMessag
   std::vector<std::optional<Type>> out(node.outputs.size());
   bool all = true;
   for (const Item* item : inputs) all &= !item || shaped(*item);
-  if (all && is_default_domain(node.domain)) {
+  if (all && is_boundary(node.op, node.domain)) {
     GraphBuilder scratch("");
     std::vector<Item> items = copies(scratch, *b_, inputs);
     static const OpRow kNoRow{};
-    Call call(scratch, node, kNoRow, static_cast<int>(opset_of(node)), folder_, pointers(items, inputs));
+    Call call(scratch, node, kNoRow, static_cast<int>(opset_of(node)), source_, pointers(items, inputs));
     out = boundary_types(call);
     if (call.needed()) {
       const Error error = explain_need(node.inputs[*call.needed()], *scratch.error());

@@ -9,9 +9,9 @@
 
 namespace fusec::onnx {
 
-/// Is it an operator of the default domain that is known to lie outside fusec's field: matrix products, convolutions,
+/// Is it an operator that is known to lie outside fusec's field: matrix products, convolutions,
 /// pooling with windows, recurrence, resampling, control flow, sorting, scatter …?
-bool is_boundary(std::string_view op);
+bool is_boundary(std::string_view op, std::string_view domain);
 
 /// Types of a node's results, one for each; nullopt where they are not known: there is no rule for the operator, an
 /// operand's shape is not known, or a size is no polynomial of the named dims. Nothing is added to the call's graph

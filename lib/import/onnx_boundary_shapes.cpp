@@ -23,7 +23,7 @@ std::optional<Shape> shape_of(Call& c, size_t i) {
 /// Elements of a known f32 operand. One that is not known is asked for: the caller may have its value.
 std::optional<std::vector<float>> floats(Call& c, size_t i) {
   if (!c.has(i) || !c.known(i) || c.item(i).known->dtype != DType::f32) return std::nullopt;
-  const std::vector<std::byte>& data = c.item(i).known->data;
+  const TensorData& data = c.item(i).known->data;
   const auto* first = reinterpret_cast<const float*>(data.data());
   return std::vector<float>(first, first + data.size() / 4);
 }
@@ -225,16 +225,19 @@ Types grid_sample(Call& c) {
 // --- recurrence: Y [steps, directions, batch, hidden], then the last states
 // ---------------------------------------------
 
-Types recurrent(Call& c) {
+/// `hidden_axis`: of R.
+Types recurrence(Call& c, size_t hidden_axis) {
   const std::optional<Shape> x = shape_of(c, 0), r = shape_of(c, 2);
   if (!x || !r || x->size() != 3 || r->size() != 3) return {};
   const bool batch_first = c.i("layout", 0) != 0;
-  const Dim steps = (*x)[batch_first ? 1 : 0], batch = (*x)[batch_first ? 0 : 1], directions = (*r)[0], hidden = (*r)[2];
+  const Dim steps = (*x)[batch_first ? 1 : 0], batch = (*x)[batch_first ? 0 : 1], directions = (*r)[0], hidden = (*r)[hidden_axis];
   const DType dtype = c.dtype(c.in(0));
   const Type all{dtype, batch_first ? Shape{batch, steps, directions, hidden} : Shape{steps, directions, batch, hidden}};
   const Type last{dtype, batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden}};
   return {all, last, last};
 }
+Types recurrent(Call& c) { return recurrence(c, 2); }
+Types quantized_lstm(Call& c) { return recurrence(c, 1); }
 
 // --- picking and placing
 // ------------------------------------------------------------------------------------------
@@ -287,6 +290,7 @@ Types top_k(Call& c) {
 struct Row {
   std::string_view op;
   Types (*types)(Call&);  // null: no rule
+  std::string_view domain = "";
 };
 const Row kBoundaries[] = {
     // products
@@ -299,7 +303,7 @@ const Row kBoundaries[] = {
     // resampling
     {"Resize", resize}, {"Upsample", resize}, {"GridSample", grid_sample}, {"AffineGrid", nullptr}, {"CenterCropPad", nullptr},
     // recurrence and control flow
-    {"LSTM", recurrent}, {"GRU", recurrent}, {"RNN", recurrent}, {"If", nullptr}, {"Loop", nullptr}, {"Scan", nullptr},
+    {"LSTM", recurrent}, {"GRU", recurrent}, {"RNN", recurrent}, {"DynamicQuantizeLSTM", quantized_lstm, "com.microsoft"}, {"If", nullptr}, {"Loop", nullptr}, {"Scan", nullptr},
     // picking, placing, sorting
     {"Gather", gather}, {"GatherElements", gather_elements}, {"GatherND", gather_nd}, {"Scatter", like_first}, {"ScatterElements", like_first},
     {"ScatterND", like_first}, {"TensorScatter", like_first}, {"TopK", top_k}, {"NonZero", nullptr}, {"Compress", nullptr}, {"Unique", nullptr},
@@ -316,17 +320,18 @@ const Row kBoundaries[] = {
     {"OptionalGetElement", nullptr}, {"OptionalHasElement", nullptr}, {"ImageDecoder", nullptr},
 };
 
-const Row* find(std::string_view op) {
-  const auto* row = std::find_if(std::begin(kBoundaries), std::end(kBoundaries), [&](const Row& r) { return r.op == op; });
+const Row* find(std::string_view op, std::string_view domain) {
+  if (domain == "ai.onnx") domain = "";
+  const auto* row = std::find_if(std::begin(kBoundaries), std::end(kBoundaries), [&](const Row& r) { return r.op == op && r.domain == domain; });
   return row == std::end(kBoundaries) ? nullptr : row;
 }
 
 }  // namespace
 
-bool is_boundary(std::string_view op) { return find(op) != nullptr; }
+bool is_boundary(std::string_view op, std::string_view domain) { return find(op, domain) != nullptr; }
 
 std::vector<std::optional<Type>> boundary_types(Call& c) {
-  const Row* row = find(c.node.op);
+  const Row* row = find(c.node.op, c.node.domain);
   Types out = row && row->types ? row->types(c) : Types{};
   if (c.failed()) out.clear();
   out.resize(c.node.outputs.size());

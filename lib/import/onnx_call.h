@@ -17,6 +17,7 @@
 
 #include "fusec/graph.h"
 #include "lib/import/onnx_model.h"
+#include "lib/import/onnx_tensor.h"
 
 namespace fusec::onnx {
 
@@ -52,13 +53,13 @@ inline constexpr int kAny = 1 << 30;
 
 class Call {
  public:
-  Call(GraphBuilder& builder, const NodeMessage& node, const OpRow& row, int opset, const std::string& folder,
+  Call(GraphBuilder& builder, const NodeMessage& node, const OpRow& row, int opset, TensorSource& source,
        std::vector<Item*> inputs)
       : b(builder),
         node(node),
         row(row),
         opset(opset),
-        folder(folder),
+        source(source),
         outputs(node.outputs.size()),
         inputs_(std::move(inputs)) {}
 
@@ -66,7 +67,7 @@ class Call {
   const NodeMessage& node;
   const OpRow& row;
   const int opset;
-  const std::string& folder;  // of the model, for external data; "" = none
+  TensorSource& source;
   std::vector<Item> outputs;
 
   // --- operands -----------------------------------------------------------------------------------------------------

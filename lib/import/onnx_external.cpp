@@ -56,7 +56,22 @@ Result<std::string> resolve(const std::string& location, const std::string& fold
 
 }  // namespace
 
-Result<std::vector<std::byte>> read_external(const ExternalData& data, const std::string& folder, uint64_t bytes) {
+Result<std::shared_ptr<const Mapping>> DataFiles::open(const std::string& location) {
+  const std::string named = "external data " + quote(location);
+  Result<std::string> path = resolve(location, folder_);
+  if (!path) return path.error();
+  std::shared_ptr<const Mapping>& mapping = files_[*path];
+  if (mapping) return mapping;
+  const File file{::open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+  struct stat status{};
+  if (file.fd < 0 || fstat(file.fd, &status) != 0) return input_error(named + ": cannot be opened");
+  if (!S_ISREG(status.st_mode)) return input_error(named + ": not a regular file");
+  mapping = Mapping::of(file.fd, static_cast<uint64_t>(status.st_size));
+  if (!mapping) return input_error(named + ": cannot be mapped");
+  return mapping;
+}
+
+Result<std::span<const std::byte>> DataFiles::find(const ExternalData& data, uint64_t bytes, std::shared_ptr<const void>& keeper) {
   const std::string named = "external data " + quote(data.location);
   const std::optional<uint64_t> offset = data.offset ? decimal(*data.offset) : 0;
   if (!offset) return input_error(named + ": offset " + quote(*data.offset) + " is no number below 2^63");
@@ -64,27 +79,16 @@ Result<std::vector<std::byte>> read_external(const ExternalData& data, const std
     const std::optional<uint64_t> length = decimal(*data.length);
     if (!length) return input_error(named + ": length " + quote(*data.length) + " is no number below 2^63");
     if (*length != bytes)
-      return input_error(named + ": length " + *data.length + ", but the tensor's type and dims need " +
-                         std::to_string(bytes));
+      return input_error(named + ": length " + *data.length + ", but the tensor's type and dims need " + std::to_string(bytes));
   }
-  Result<std::string> path = resolve(data.location, folder);
-  if (!path) return path.error();
-
-  File file{open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
-  struct stat status{};
-  if (file.fd < 0 || fstat(file.fd, &status) != 0) return input_error(named + ": cannot be opened");
-  if (!S_ISREG(status.st_mode)) return input_error(named + ": not a regular file");
-  const auto size = static_cast<uint64_t>(status.st_size);
-  if (*offset > size || bytes > size - *offset)
+  Result<std::shared_ptr<const Mapping>> file = open(data.location);
+  if (!file) return file.error();
+  const std::string_view text = (*file)->text();
+  if (*offset > text.size() || bytes > text.size() - *offset)
     return input_error(named + ": bytes " + std::to_string(*offset) + " to " + std::to_string(*offset) + " + " +
-                       std::to_string(bytes) + " of a file of " + std::to_string(size));
-  std::vector<std::byte> out(bytes);
-  for (uint64_t done = 0; done < bytes;) {
-    const ssize_t n = pread(file.fd, out.data() + done, bytes - done, static_cast<off_t>(*offset + done));
-    if (n <= 0) return input_error(named + ": cannot be read");
-    done += static_cast<uint64_t>(n);
-  }
-  return out;
+                       std::to_string(bytes) + " of a file of " + std::to_string(text.size()));
+  keeper = *file;
+  return std::span(reinterpret_cast<const std::byte*>(text.data()) + *offset, bytes);
 }
 
 }  // namespace fusec::onnx

@@ -14,8 +14,8 @@ namespace fusec::onnx {
 
 class Importer {
  public:
-  Importer(const ModelMessage& model, const std::string& folder, const ImportOptions& options)
-      : model_(model), folder_(folder), options_(options) {}
+  Importer(const ModelMessage& model, TensorSource& source, const ImportOptions& options)
+      : model_(model), source_(source), options_(options) {}
 
   Result<Imported> run();
   /// Makes inputs with values known from the next walk on. The names have to outlive the importer.
@@ -62,7 +62,7 @@ class Importer {
   Boundary::Operand operand(std::string_view name, Item* item);
 
   const ModelMessage& model_;
-  const std::string& folder_;
+  TensorSource& source_;
   const ImportOptions& options_;
   int64_t opset_ = 0;  // of the graph's nodes
 

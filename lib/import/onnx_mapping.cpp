@@ -11,18 +11,15 @@
 namespace fusec::onnx {
 
 Mapping::~Mapping() {
-  if (length_) munmap(base_, length_);
+  if (!text_.empty()) munmap(const_cast<char*>(text_.data()), text_.size());
 }
 
-std::shared_ptr<const Mapping> Mapping::of(int fd, uint64_t offset, uint64_t size) {
+std::shared_ptr<const Mapping> Mapping::of(int fd, uint64_t size) {
   std::shared_ptr<Mapping> out(new Mapping);
   if (size == 0) return out;
-  const uint64_t before = offset % static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  void* base = mmap(nullptr, before + size, PROT_READ, MAP_PRIVATE, fd, static_cast<off_t>(offset - before));
+  void* base = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (base == MAP_FAILED) return nullptr;
-  out->base_ = base;
-  out->length_ = before + size;
-  out->text_ = {static_cast<const char*>(base) + before, size};
+  out->text_ = {static_cast<const char*>(base), size};
   return out;
 }
 
@@ -34,7 +31,7 @@ Result<std::shared_ptr<const Mapping>> map_model(const std::string& path) {
   if (fd < 0 || fstat(fd, &status) != 0) fault = std::strerror(errno);
   else if (!S_ISREG(status.st_mode)) fault = "not a regular file";
   else if (status.st_size > int64_t{1} << 31) fault = "larger than 2 GiB";
-  else if (!(out = Mapping::of(fd, 0, static_cast<uint64_t>(status.st_size)))) fault = "cannot be mapped";
+  else if (!(out = Mapping::of(fd, static_cast<uint64_t>(status.st_size)))) fault = "cannot be mapped";
   if (fd >= 0) close(fd);
   if (!fault.empty()) return input_error(path + ": " + fault);
   return out;

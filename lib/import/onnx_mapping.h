@@ -10,7 +10,7 @@
 
 namespace fusec::onnx {
 
-/// A part of a regular file, readable as long as somebody holds the object.
+/// A regular file, readable as long as somebody holds the object.
 class Mapping {
  public:
   ~Mapping();
@@ -19,14 +19,12 @@ class Mapping {
 
   std::string_view text() const { return text_; }
 
-  /// `size` bytes from `offset` on of an open file that has them; null when the system refuses.
-  static std::shared_ptr<const Mapping> of(int fd, uint64_t offset, uint64_t size);
+  /// The first `size` bytes of an open file that has them; null when the system refuses.
+  static std::shared_ptr<const Mapping> of(int fd, uint64_t size);
 
  private:
   Mapping() = default;
 
-  void* base_ = nullptr;
-  size_t length_ = 0;
   std::string_view text_;
 };
 

@@ -19,6 +19,16 @@ struct TooMany {};
 
 struct Reader {
   size_t items = 0;
+  // Where reading has got to, for an error.
+  const char* at = nullptr;
+  std::string_view part;
+  size_t index = 0;
+
+  bool next(pbf_reader& in) {
+    at = in.data().data();
+    return in.next();
+  }
+  void enter(std::string_view what, size_t which) { part = what, index = which; }
 
   void count() {
     // An empty message costs two bytes in the file and about a hundred in memory.
@@ -27,7 +37,7 @@ struct Reader {
 
   TensorMessage tensor(std::string_view message) {
     TensorMessage out{.message = message};
-    for (pbf_reader in = reader(message); in.next();) {
+    for (pbf_reader in = reader(message); next(in);) {
       switch (in.tag_and_type()) {
         case varint(2): out.data_type = in.get_int32(); break;
         case chunk(8): out.name = view(in); break;
@@ -40,7 +50,7 @@ struct Reader {
   Attribute attribute(pbf_reader in) {
     Attribute out;
     int32_t seen = Attribute::undefined;  // models before IR version 2 carry no type: the field that is there tells it
-    while (in.next()) {
+    while (next(in)) {
       switch (in.tag_and_type()) {
         case chunk(1): out.name = view(in); break;
         case fixed32(2): out.f = in.get_float(); seen = Attribute::real; break;
@@ -70,7 +80,7 @@ struct Reader {
 
   NodeMessage node(pbf_reader in) {
     NodeMessage out;
-    while (in.next()) {
+    while (next(in)) {
       switch (in.tag_and_type()) {
         case chunk(1): count(); out.inputs.push_back(view(in)); break;
         case chunk(2): count(); out.outputs.push_back(view(in)); break;
@@ -93,7 +103,7 @@ struct Reader {
 
   FunctionMessage function(pbf_reader in) {
     FunctionMessage out;
-    while (in.next()) {
+    while (next(in)) {
       switch (in.tag_and_type()) {
         case chunk(1): out.name = view(in); break;
         case chunk(4): count(); out.inputs.push_back(view(in)); break;
@@ -111,7 +121,7 @@ struct Reader {
 
   DimMessage dim(pbf_reader in) {
     DimMessage out;
-    while (in.next()) {
+    while (next(in)) {
       switch (in.tag_and_type()) {
         case varint(1): out.value = in.get_int64(); break;
         case chunk(2): out.name = view(in); break;
@@ -131,7 +141,7 @@ struct Reader {
 
   void tensor_type(pbf_reader in, ValueInfo& out) {
     out.kind = ValueInfo::tensor;
-    while (in.next()) {
+    while (next(in)) {
       switch (in.tag_and_type()) {
         case varint(1): out.data_type = in.get_enum(); break;
         case chunk(2): shape(in.get_message(), out); break;
@@ -141,7 +151,7 @@ struct Reader {
   }
 
   void type(pbf_reader in, ValueInfo& out) {
-    while (in.next()) {
+    while (next(in)) {
       switch (in.tag_and_type()) {
         case chunk(1): tensor_type(in.get_message(), out); break;
         case chunk(4):
@@ -159,7 +169,7 @@ struct Reader {
 
   ValueInfo value_info(pbf_reader in) {
     ValueInfo out;
-    while (in.next()) {
+    while (next(in)) {
       switch (in.tag_and_type()) {
         case chunk(1): out.name = view(in); break;
         case chunk(2): type(in.get_message(), out); break;
@@ -171,14 +181,14 @@ struct Reader {
 
   void graph(pbf_reader in, ModelMessage& out) {
     out.has_graph = true;
-    while (in.next()) {
+    while (next(in)) {
       switch (in.tag_and_type()) {
-        case chunk(1): add_node(out.nodes, in.get_message()); break;
+        case chunk(1): enter("node", out.nodes.size()); add_node(out.nodes, in.get_message()); break;
         case chunk(2): out.graph_name = view(in); break;
-        case chunk(5): count(); out.initializers.push_back(tensor(view(in))); break;
-        case chunk(11): count(); out.inputs.push_back(value_info(in.get_message())); break;
-        case chunk(12): count(); out.outputs.push_back(value_info(in.get_message())); break;
-        case chunk(13): count(); out.values.push_back(value_info(in.get_message())); break;
+        case chunk(5): enter("initialiser", out.initializers.size()); count(); out.initializers.push_back(tensor(view(in))); break;
+        case chunk(11): enter("input", out.inputs.size()); count(); out.inputs.push_back(value_info(in.get_message())); break;
+        case chunk(12): enter("output", out.outputs.size()); count(); out.outputs.push_back(value_info(in.get_message())); break;
+        case chunk(13): enter("value type", out.values.size()); count(); out.values.push_back(value_info(in.get_message())); break;
         case chunk(15): out.has_sparse_initializers = true; in.skip(); break;
         default: in.skip();
       }
@@ -187,7 +197,7 @@ struct Reader {
 
   OperatorSet operator_set(pbf_reader in) {
     OperatorSet out;
-    while (in.next()) {
+    while (next(in)) {
       switch (in.tag_and_type()) {
         case chunk(1): out.domain = view(in); break;
         case varint(2): out.version = in.get_int64(); break;
@@ -199,14 +209,14 @@ struct Reader {
 
   ModelMessage model(pbf_reader in) {
     ModelMessage out;
-    while (in.next()) {
+    while (next(in)) {
       switch (in.tag_and_type()) {
         case chunk(2): out.producer = view(in); break;
         case chunk(3): out.producer_version = view(in); break;
         case varint(1): out.ir_version = in.get_int64(); break;
         case chunk(7): graph(in.get_message(), out); break;
         case chunk(8): count(); out.operator_sets.push_back(operator_set(in.get_message())); break;
-        case chunk(25): count(); out.functions.push_back(function(in.get_message())); break;
+        case chunk(25): enter("function", out.functions.size()); count(); out.functions.push_back(function(in.get_message())); break;
         default: in.skip();
       }
     }
@@ -233,19 +243,22 @@ std::string dtype_name(int32_t data_type) {
 namespace {
 /// What `read` gives, or the error for what it throws.
 template <class Read>
-Result<ModelMessage> guarded(const Read& read) {
+Result<ModelMessage> guarded(std::string_view bytes, const Read& read) {
+  Reader reader;
   try {
-    return read();
+    return read(reader);
   } catch (const TooMany&) {
     return input_error("more than " + std::to_string(kMaxModelItems) + " nodes, names and attributes");
   } catch (const protozero::exception& e) {
-    return input_error(std::string("damaged or truncated ONNX file: ") + e.what());
+    const std::string byte = reader.at && !bytes.empty() ? " at byte " + std::to_string(reader.at - bytes.data()) : "";
+    const std::string part = reader.part.empty() ? "" : ", in or behind " + std::string(reader.part) + " " + std::to_string(reader.index);
+    return input_error("damaged or truncated ONNX file" + byte + part + ": " + e.what());
   }
 }
 }  // namespace
 
 Result<ModelMessage> read_model(std::string_view bytes) {
-  Result<ModelMessage> model = guarded([&] { return Reader().model(reader(bytes)); });
+  Result<ModelMessage> model = guarded(bytes, [&](Reader& r) { return r.model(reader(bytes)); });
   if (model && !model->has_graph) return input_error("no graph in it: not an ONNX model, or a truncated one");
   if (model)
     if (auto done = inline_functions(*model, kMostExpanded); !done) return done.error();
@@ -253,9 +266,9 @@ Result<ModelMessage> read_model(std::string_view bytes) {
 }
 
 Result<ModelMessage> read_graph(std::string_view bytes) {
-  return guarded([&] {
+  return guarded(bytes, [&](Reader& r) {
     ModelMessage out;
-    Reader().graph(reader(bytes), out);
+    r.graph(reader(bytes), out);
     return out;
   });
 }

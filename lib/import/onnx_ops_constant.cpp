@@ -18,7 +18,7 @@ std::optional<Tensor> tensor_attribute(Call& c, std::string_view name) {
     c.fail("attribute " + std::string(name) + " is no tensor");
     return std::nullopt;
   }
-  Result<Tensor> tensor = read_tensor(a->t.message, c.folder);
+  Result<Tensor> tensor = read_tensor(a->t.message, c.source);
   if (tensor) return std::move(*tensor);
   c.fail("attribute " + std::string(name) + ": " + tensor.error().message);
   return std::nullopt;

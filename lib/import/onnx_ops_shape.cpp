@@ -129,7 +129,7 @@ bool equal(Call& c, const std::vector<Dims>& in) {
     const Dim &a = in[0][k], &b = in[1][in[1].size() == 1 ? 0 : k];
     const bool decided = (a.is_constant() && b.is_constant()) || a == b || (b.is_constant() && b.constant() < 0);
     if (!decided) return false;
-    out.data.push_back(std::byte(a == b));
+    out.data.own().push_back(std::byte(a == b));
   }
   c.out(std::move(out));
   return true;

@@ -175,8 +175,8 @@ bool takes(const OpRow& row, const TrialType& type) {
     const size_t at = word.find('=');
     node.attributes.push_back(attribute(std::string_view(word).substr(0, at), std::string_view(word).substr(at + 1), type, tensor));
   }
-  const std::string no_folder;
-  Call call(b, node, row, std::max(row.since, 7), no_folder, std::move(pointers));
+  TensorSource nowhere{nullptr, DataFiles("")};
+  Call call(b, node, row, std::max(row.since, 7), nowhere, std::move(pointers));
   row.import(call);
   return !call.failed() && (call.outputs[0].known || call.outputs[0].dims || call.outputs[0].value.valid());
 }

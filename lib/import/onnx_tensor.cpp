@@ -6,6 +6,7 @@
 
 #include "lib/import/onnx_tensor.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -131,14 +132,10 @@ std::vector<std::byte> typed_data(const Message& m, const TypeRow& row, uint64_t
   return out;
 }
 
-Result<Tensor> decode(const Message& m, const std::string& folder, bool packed) {
-  const NarrowType* narrow = narrow_type(m.data_type);
-  Result<DType> dtype = narrow ? Result<DType>(DType::u8) : dtype_of(m.data_type);
-  if (!dtype) return dtype.error();
-  const TypeRow& row = *row_of(narrow ? 2 : m.data_type);
+/// How many elements, when the dims are such as a tensor may have.
+Result<uint64_t> elements_of(const Message& m) {
   if (m.has_segment) return input_error("a tensor in segments is not supported");
   if (m.dims.size() > kMaxRank) return input_error("rank " + std::to_string(m.dims.size()) + ", the largest is 8");
-
   uint64_t elements = 1;
   bool empty = false;
   for (int64_t d : m.dims) {
@@ -147,22 +144,40 @@ Result<Tensor> decode(const Message& m, const std::string& folder, bool packed) 
     else if (elements > (uint64_t{1} << 60) / static_cast<uint64_t>(d)) return input_error("more than 2^60 elements");
     else elements *= static_cast<uint64_t>(d);
   }
-  if (empty) elements = 0;
-  const uint64_t values = elements;
-  if (narrow) elements = packed_bytes(*narrow, values);
+  return empty ? 0 : elements;
+}
+
+/// What stays where it lies, or a copy of it: `alignment` is what its elements need.
+TensorData kept(std::span<const std::byte> data, std::shared_ptr<const void> keeper, size_t alignment) {
+  if (data.size() >= kLeastView && keeper) {
+    if (reinterpret_cast<uintptr_t>(data.data()) % alignment == 0) return TensorData::view(data, std::move(keeper));
+    auto shared = std::make_shared<const std::vector<std::byte>>(data.begin(), data.end());  // once, for all copies of the tensor
+    return TensorData::view(*shared, shared);
+  }
+  return std::vector<std::byte>(data.begin(), data.end());
+}
+
+Result<Tensor> decode(const Message& m, TensorSource& source, bool packed) {
+  const NarrowType* narrow = narrow_type(m.data_type);
+  Result<DType> dtype = narrow ? Result<DType>(DType::u8) : dtype_of(m.data_type);
+  if (!dtype) return dtype.error();
+  const TypeRow& row = *row_of(narrow ? 2 : m.data_type);
+  const Result<uint64_t> values = elements_of(m);
+  if (!values) return values.error();
+  const uint64_t elements = narrow ? packed_bytes(*narrow, *values) : *values;
   const uint64_t wanted = elements * bytes(*dtype);
 
   Tensor out{*dtype, m.dims, {}};
   if (m.is_external) {
-    Result<std::vector<std::byte>> data = read_external(m.external, folder, wanted);
+    std::shared_ptr<const void> keeper;
+    Result<std::span<const std::byte>> data = source.files.find(m.external, wanted, keeper);
     if (!data) return data.error();
-    out.data = std::move(*data);
+    out.data = kept(*data, std::move(keeper), bytes(*dtype));
   } else if (m.raw) {
     if (m.raw->size() != wanted)
       return input_error("raw_data of " + std::to_string(m.raw->size()) + " bytes, but " + std::to_string(elements) +
                          " elements of " + std::string(name(*dtype)) + " need " + std::to_string(wanted));
-    const auto* from = reinterpret_cast<const std::byte*>(m.raw->data());
-    out.data.assign(from, from + wanted);
+    out.data = kept(std::as_bytes(std::span(*m.raw)), source.keeper, bytes(*dtype));
   } else {
     out.data = typed_data(m, row, elements);
     if (out.data.size() != wanted)
@@ -170,10 +185,11 @@ Result<Tensor> decode(const Message& m, const std::string& folder, bool packed) 
                          (out.data.size() > wanted ? " or more" : "") + " elements of data, but the dims need " +
                          std::to_string(elements));
   }
-  if (*dtype == DType::boolean)
-    for (std::byte& b : out.data) b = std::byte(b != std::byte(0));
+  const Tensor& read = out;
+  if (*dtype == DType::boolean && std::any_of(read.data.begin(), read.data.end(), [](std::byte b) { return b > std::byte{1}; }))
+    for (std::byte& b : out.data.own()) b = std::byte(b != std::byte(0));
   if (narrow && packed) out.extents = {static_cast<int64_t>(elements)};
-  else if (narrow) out.dtype = narrow->held, out.data = widened(*narrow, out.data, values);
+  else if (narrow) out.dtype = narrow->held, out.data = widened(*narrow, {read.data.data(), read.data.size()}, *values);
   return out;
 }
 
@@ -207,12 +223,29 @@ int32_t data_type_of(DType dtype) {
   return 0;
 }
 
-Result<Tensor> read_tensor(std::string_view message, const std::string& folder, bool packed) {
+namespace {
+/// What `use` makes of a message, or the error for what reading it throws.
+template <class Use>
+auto reading(std::string_view message, const Use& use) -> decltype(use(Message())) {
   try {
-    return decode(read_message(message), folder, packed);
+    return use(read_message(message));
   } catch (const protozero::exception& e) {
     return input_error(std::string("damaged tensor: ") + e.what());
   }
+}
+}  // namespace
+
+Result<Tensor> read_tensor(std::string_view message, TensorSource& source, bool packed) {
+  return reading(message, [&](const Message& m) { return decode(m, source, packed); });
+}
+
+Result<Type> read_tensor_type(std::string_view message) {
+  return reading(message, [](const Message& m) -> Result<Type> {
+    const Result<DType> dtype = held_type(m.data_type);
+    if (!dtype) return dtype.error();
+    if (const Result<uint64_t> elements = elements_of(m); !elements) return elements.error();
+    return Type{*dtype, {m.dims.begin(), m.dims.end()}};
+  });
 }
 
 Result<NamedTensor> read_tensor_file(const std::string& path) {
@@ -220,7 +253,8 @@ Result<NamedTensor> read_tensor_file(const std::string& path) {
   if (!content) return content.error();
   try {
     const Message m = read_message(*content);
-    Result<Tensor> tensor = decode(m, "", false);
+    TensorSource alone{nullptr, DataFiles("")};
+    Result<Tensor> tensor = decode(m, alone, false);
     if (!tensor) return tensor.error().note("in " + path);
     return NamedTensor{std::string(m.name), std::move(*tensor)};
   } catch (const protozero::exception& e) {

@@ -6,6 +6,7 @@
 
 #include "fusec/graph.h"
 #include "fusec/result.h"
+#include "lib/import/onnx_external.h"
 
 namespace fusec::onnx {
 
@@ -17,11 +18,23 @@ Result<DType> held_type(int32_t data_type);
 /// And back.
 int32_t data_type_of(DType dtype);
 
+/// Where a model's numbers lie: in its own bytes, and in files beside it.
+struct TensorSource {
+  std::shared_ptr<const void> keeper;  // of the model's bytes; null: of those nothing can be kept
+  DataFiles files;
+};
+/// Data of this many bytes and more is not copied: it stays where it lies, and keeps its file. Smaller data is, since constants
+/// of a graph should not hold a file open.
+constexpr size_t kLeastView = 64 * 1024;
+
 /// The tensor of one TensorProto; narrow types as they are held, or, with `packed`, as the u8 that they lie in memory.
-/// `folder` is where external data may lie ("" = nowhere); nothing outside it is opened.
+/// Large raw or external data is a view (TensorData) where it is aligned for its type; otherwise it is copied once. So is a
+/// bool that is neither 0 nor 1, and what typed fields hold.
 /// Memory: no more than the bytes that the message or the external file really has.
 /// Errors: no name of the tensor in them; the caller adds it.
-Result<Tensor> read_tensor(std::string_view message, const std::string& folder, bool packed = false);
+Result<Tensor> read_tensor(std::string_view message, TensorSource& source, bool packed = false);
+/// Its type, narrow ones as they are held, without looking at the data.
+Result<Type> read_tensor_type(std::string_view message);
 
 struct NamedTensor {
   std::string name;

@@ -69,7 +69,7 @@ std::optional<Tensor> splat(const Tensor& t) {
   const size_t size = bytes(t.dtype);
   if (t.extents.empty() || t.data.size() < size) return std::nullopt;
   if (std::memcmp(t.data.data(), t.data.data() + size, t.data.size() - size) != 0) return std::nullopt;
-  return Tensor{t.dtype, {}, {t.data.begin(), t.data.begin() + ptrdiff_t(size)}};
+  return Tensor{t.dtype, {}, std::vector<std::byte>(t.data.begin(), t.data.begin() + size)};
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ std::optional<Tensor> extreme(DType type, bool high) {
   if (is_float(type)) return scalar_tensor(type, high ? HUGE_VAL : -HUGE_VAL);
   if (type == DType::boolean) return scalar_tensor(type, high);
   Tensor t{type, {}, std::vector<std::byte>(bytes(type), high ? std::byte{0xff} : std::byte{0})};
-  if (is_signed(type)) t.data.back() ^= std::byte{0x80};  // little-endian: the sign is in the last byte
+  if (is_signed(type)) t.data.own().back() ^= std::byte{0x80};  // little-endian: the sign is in the last byte
   return t;
 }
 

@@ -23,13 +23,14 @@ struct File {
 std::string why(int error) { return std::generic_category().message(error); }
 
 /// errno, or 0 when all bytes are written.
-int write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
+int write_all(int fd, std::span<const std::string_view> pieces) {
+  for (std::string_view bytes : pieces)
+    while (!bytes.empty()) {
+      const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return errno;
+      bytes.remove_prefix(static_cast<size_t>(n));
+    }
   return 0;
 }
 
@@ -71,14 +72,16 @@ Result<std::string> read_file(const std::string& path) {
   }
 }
 
-Status write_file_atomically(const std::string& path, std::string_view bytes) {
+Status write_file_atomically(const std::string& path, std::string_view bytes) { return write_file_atomically(path, std::span(&bytes, 1)); }
+
+Status write_file_atomically(const std::string& path, std::span<const std::string_view> pieces) {
   const auto fail = [&](int error) { return environment_error("cannot write " + path + ": " + why(error)); };
   if (path.find('\0') != std::string::npos) return fail(EINVAL);
   struct stat info;
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     if (S_ISDIR(info.st_mode)) return fail(EISDIR);
     const File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    const int error = file.fd < 0 ? errno : write_all(file.fd, bytes);
+    const int error = file.fd < 0 ? errno : write_all(file.fd, pieces);
     return error ? Status(fail(error)) : Status(Done{});
   }
   std::string temporary;
@@ -86,7 +89,7 @@ Status write_file_atomically(const std::string& path, std::string_view bytes) {
   {
     const File file(open_temporary(path, temporary));
     if (file.fd < 0) return fail(errno);
-    error = write_all(file.fd, bytes);
+    error = write_all(file.fd, pieces);
     if (!error && ::fsync(file.fd) != 0 && errno != EINVAL) error = errno;
   }
   if (!error && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;

@@ -1,6 +1,7 @@
 #pragma once
 // Whole files, read and written at once.
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,5 +16,7 @@ Result<std::string> read_file(const std::string& path);
 /// Replaces a file in one step: a temporary file beside it, synced, then renamed, so that no reader ever sees half of it and a
 /// failure leaves the old one and nothing else. What is no regular file (/dev/stdout, a pipe) is written directly.
 Status write_file_atomically(const std::string& path, std::string_view bytes);
+/// The same of bytes that lie in several places.
+Status write_file_atomically(const std::string& path, std::span<const std::string_view> pieces);
 
 }  // namespace fusec

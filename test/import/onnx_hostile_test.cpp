@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -76,9 +77,23 @@ TEST(OnnxHostile, EveryTruncationIsHandled) {
       // The operator sets come last here, so no shorter file is a model.
       ASSERT_FALSE(r) << n;
       EXPECT_EQ(r.error().kind, Error::input);
-      EXPECT_FALSE(r.error().message.empty());
+      const std::string& text = r.error().message;
+      EXPECT_TRUE(text.find("at byte ") != text.npos || text.find("no graph in it") != text.npos || text.find("no operator set") != text.npos) << text;
     }
   }
+}
+
+/// A cut file's error names the byte, and the part of the graph that it lies in.
+TEST(OnnxHostile, DamageIsLocated) {
+  const Bytes whole = rich().bytes();
+  const size_t at = whole.find("soft");
+  EXPECT_SAYS(error_of(whole.substr(0, at)), "damaged or truncated ONNX file at byte ");
+  Model m = rich();
+  m.nodes[2].resize(m.nodes[2].size() - 3);
+  EXPECT_SAYS(error_of(m.bytes()), ", in or behind node 2: ");
+  m = rich();
+  m.initializers[1].resize(m.initializers[1].size() - 3);
+  EXPECT_SAYS(error_of(m.bytes()), "initialiser 1");
 }
 
 /// The same where the cut message is inside another one that is whole: its length lies, too.
@@ -425,10 +440,24 @@ TEST_F(OnnxExternal, FilesThatAreNoModels) {
 
 TEST(OnnxTensors, WrittenTensorsReadBack) {
   const Tensor t{DType::i32, {2, 1}, std::vector<std::byte>{std::byte{1}, {}, {}, {}, std::byte{2}, {}, {}, {}}};
-  const Result<Tensor> back = onnx::read_tensor(onnx::write_tensor("t", t), "");
+  onnx::TensorSource nowhere{nullptr, onnx::DataFiles("")};
+  const Result<Tensor> back = onnx::read_tensor(onnx::write_tensor("t", t), nowhere);
   ASSERT_TRUE(back);
   EXPECT_EQ(*back, t);
 }
+
+/// All of the above together: what a file asks for stays in proportion to its size.
+class Bounds : public ::testing::Environment {
+  void TearDown() override {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+#if !defined(__SANITIZE_ADDRESS__)
+    EXPECT_LT(usage.ru_maxrss, 2 << 20) << "KB at most: 100,000 nodes and 2 million items take some";
+#endif
+    EXPECT_LT(usage.ru_utime.tv_sec, 300);
+  }
+};
+const auto* const kBounds = ::testing::AddGlobalTestEnvironment(new Bounds);
 
 }  // namespace
 }  // namespace fusec

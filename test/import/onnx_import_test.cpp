@@ -536,6 +536,35 @@ TEST(OnnxErrors, AllMissingOperatorsAreNamed) {
   EXPECT_SAYS(e, "also not supported: \"Gelu\", which operator set 17 does not have (1 node)");
 }
 
+TEST(OnnxErrors, SparseInitialisersAreNotTaken) {
+  const Model m{.nodes = {node("Relu", {"x"}, {"y"})}, .inputs = {value("x", kFloat, {1})}, .outputs = {value("y", kFloat, {1})}};
+  Bytes bytes = m.bytes(), sparse;
+  pbf_writer more(bytes), graph(sparse);
+  graph.add_message(15, floats("values", {1}, {1}));
+  more.add_message(7, sparse);  // a message that is there twice is merged
+  const Result<Imported> imported = import_onnx_bytes(bytes);
+  ASSERT_FALSE(imported);
+  EXPECT_SAYS(imported.error().text(), "sparse initialisers are not supported");
+}
+
+/// Left out within, left out at the end, not there at all; results that nobody wants.
+TEST(OnnxInputs, OptionalNamesMayBeEmpty) {
+  const auto x = value("x", kFloat, {2});
+  Model m = one(13, "Clip", {x}, {"x", "", "hi"});
+  m.initializers = {floats("hi", {}, {1})};
+  expect_near(eval(m, {tensor({2}, {-3, 3})}), {-3, 1});
+  m.nodes = {node("Clip", {"x", "", ""}, {"y"})};
+  expect_near(eval(m, {tensor({2}, {-3, 3})}), {-3, 3});
+  m.nodes = {node("Clip", {"x"}, {"y"})};
+  expect_near(eval(m, {tensor({2}, {-3, 3})}), {-3, 3});
+  m.nodes = {node("LayerNormalization", {"x", "hi2"}, {"y", "", "inverse"})};
+  m.opset = 17;
+  m.initializers = {floats("hi2", {2}, {1, 1})};
+  expect_near(eval(m, {tensor({2}, {-3, 3})}), {-1, 1});
+  EXPECT_SAYS(error_of(one(13, "Add", {x}, {"x", ""})), "input 1 is missing");
+  EXPECT_SAYS(error_of(one(13, "Add", {x}, {"", "x"})), "input 0 is missing");
+}
+
 TEST(OnnxErrors, EachNamesItsNode) {
   const auto x = value("x", kFloat, {2});
   for (const char* op : {"If", "Loop", "Scan"})

@@ -183,6 +183,24 @@ TEST(Model, SaysWhyANodeIsLeftOut) {
   EXPECT_EQ(type_text(model, "y"), "unknown");
 }
 
+/// Control flow that nothing decides stays a node, with what it is called; what lies around it is fused all the same.
+TEST(Model, ControlFlowIsNamedAndTheRestGoesOn) {
+  for (const std::string op : {"If", "Loop", "Scan"}) {
+    Model m{.opset = 17};
+    m.inputs = {value("x", kFloat, {2, 4}), value("c", kBool, {})};
+    m.outputs = {value("y", kFloat, {2, 4}), value("z", kFloat, {})};
+    m.nodes = {node("Exp", {"x"}, {"e"}), node("Neg", {"e"}, {"n"}), node(op, {"c", "n"}, {"l"}, {}, "turns"),
+               node("Relu", {"l"}, {"y"}), node("Tanh", {"n"}, {"z"})};
+    const WholeModel model = read(m);
+    ASSERT_EQ(model.boundaries.size(), 2u) << op;
+    EXPECT_EQ(model.boundaries[0].op, op);
+    EXPECT_EQ(model.boundaries[0].name, "turns");
+    EXPECT_EQ(model.boundaries[0].why, Boundary::outside);
+    EXPECT_EQ(model.boundaries[1].why, Boundary::unshaped);  // the file does not say what shape "l" has
+    EXPECT_EQ(model.regions.size(), 1u) << op;
+  }
+}
+
 TEST(Model, ShapesOfBoundaries) {
   struct Case {
     Bytes node;

@@ -16,7 +16,8 @@ namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// Tensors in a device's memory. On the host they are used where they are.
+/// Tensors in a device's memory. Those of the reference evaluator are used where they are, and so is what a device of the host only
+/// reads of a mapped file: a model's weights.
 struct Placed {
   std::vector<std::unique_ptr<Memory>> memory;
   std::vector<Buffer> buffers;
@@ -26,7 +27,8 @@ Result<Placed> place(const Backend* device, std::span<const Tensor> tensors, boo
   Placed out;
   for (const Tensor& t : tensors) {
     void* data = const_cast<std::byte*>(t.data.data());
-    if (device) {
+    const bool here = !device || (t.data.is_view() && !device->name().starts_with("cuda"));
+    if (!here) {
       Result<std::unique_ptr<Memory>> memory = device->allocate(t.data.size());
       if (!memory) return memory.error();
       data = (*memory)->data;

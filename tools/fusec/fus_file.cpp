@@ -246,7 +246,7 @@ Result<std::vector<Tensor>> parse_values(std::string_view text, const std::vecto
     Tensor& tensor = out.emplace_back();
     tensor.dtype = type.dtype;
     if (out.size() > 1 && !values.take(',')) values.fail("',' is expected: there are " + std::to_string(types.size()) + " values");
-    if (!values.fault.empty() || !values.value(type.dtype, tensor.data, tensor.extents)) return input_error(values.fault);
+    if (!values.fault.empty() || !values.value(type.dtype, tensor.data.own(), tensor.extents)) return input_error(values.fault);
     // Brackets cannot write f32[0,3]: the type says it.
     bool known = true, empty = false;
     std::vector<int64_t> extents;

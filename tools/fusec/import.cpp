@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "lib/import/onnx.h"
-#include "lib/import/onnx_external.h"
+#include "lib/import/onnx_mapping.h"
 #include "lib/import/onnx_model.h"
 #include "lib/import/onnx_table.h"
 #include "lib/import/onnx_tensor.h"
@@ -30,9 +30,9 @@ Result<Model> import_model(const std::string& path, const Tensors& given, const 
 }
 
 Result<std::vector<std::string>> model_inputs(const std::string& path) {
-  Result<std::string> bytes = onnx::read_file(path);
-  if (!bytes) return bytes.error();
-  Result<onnx::ModelMessage> model = onnx::read_model(*bytes);
+  const Result<std::shared_ptr<const onnx::Mapping>> file = onnx::map_model(path);
+  if (!file) return file.error();
+  Result<onnx::ModelMessage> model = onnx::read_model((*file)->text());
   if (!model) return model.error();
   std::vector<std::string> out;
   for (const onnx::ValueInfo& input : model->inputs) out.emplace_back(input.name);

@@ -148,7 +148,7 @@ Result<Sample> sample(const Backend& device, const Graph& graph, const Subject& 
   };
   for (const Drawn& d : p.inputs) {
     Tensor& t = out.inputs.emplace_back(Tensor{d.block->dtype, extents(d.extents), {}});
-    each_run(d.extents, cut, chosen, [&](int64_t first, int64_t count) { d.copy_to(t.data, first, count); });
+    each_run(d.extents, cut, chosen, [&](int64_t first, int64_t count) { d.copy_to(t.data.own(), first, count); });
   }
   for (size_t i = 0; i < p.outputs.size(); ++i) {
     const DType type = graph.node(graph.outputs()[i].node).type.dtype;

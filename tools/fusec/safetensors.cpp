@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/support/files.h"
 #include "tools/fusec/tensor_file.h"
 
 namespace fusec::cli {
@@ -57,20 +58,37 @@ Result<Tensors> parse_safetensors(std::string_view file) {
   return out;
 }
 
-std::string safetensors_bytes(const Tensors& tensors) {
+namespace {
+/// What comes before the tensors' data, which follows in their order.
+std::string header_of(const Tensors& tensors) {
   nlohmann::json header = nlohmann::json::object();
-  std::string data;
+  size_t at = 0;
   for (const auto& [name, tensor] : tensors) {
     const char* type = "";
     for (const Row& row : kTypes)
       if (row.type == tensor.dtype) type = row.name;
-    header[name] = {{"dtype", type}, {"shape", tensor.extents}, {"data_offsets", {data.size(), data.size() + tensor.data.size()}}};
-    data.append(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
+    header[name] = {{"dtype", type}, {"shape", tensor.extents}, {"data_offsets", {at, at + tensor.data.size()}}};
+    at += tensor.data.size();
   }
   std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), out;
   text.append((8 - text.size() % 8) % 8, ' ');
   for (int i = 0; i < 8; ++i) out.push_back(char(text.size() >> (8 * i)));
-  return out + text + data;
+  return out + text;
+}
+std::string_view view(const Tensor& tensor) { return {reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()}; }
+}  // namespace
+
+std::string safetensors_bytes(const Tensors& tensors) {
+  std::string out = header_of(tensors);
+  for (const auto& [name, tensor] : tensors) out += view(tensor);
+  return out;
+}
+
+Status write_safetensors(const std::string& path, const Tensors& tensors) {
+  const std::string header = header_of(tensors);
+  std::vector<std::string_view> pieces{header};
+  for (const auto& [name, tensor] : tensors) pieces.push_back(view(tensor));
+  return write_file_atomically(path, pieces);
 }
 
 }  // namespace fusec::cli

@@ -161,7 +161,7 @@ Result<Tensor> read_tensor(const std::string& path, std::optional<DType> wanted)
 
 Status write_tensors(const std::string& path, const Tensors& tensors) {
   if (ends(path, ".npz")) return write_output(path, npz_bytes(tensors));
-  if (ends(path, ".safetensors")) return write_output(path, safetensors_bytes(tensors));
+  if (ends(path, ".safetensors")) return write_safetensors(path, tensors);
   if (!ends(path, ".npy")) return input_error("cannot tell what to write to " + path + ": .npy, .npz and .safetensors are known");
   if (tensors.size() != 1) return input_error(path + ": .npy holds one tensor, these are " + std::to_string(tensors.size()));
   return write_output(path, npy_bytes(tensors.begin()->second));

@@ -28,5 +28,7 @@ Result<Tensors> parse_npz(std::string_view file, std::optional<DType> wanted);
 std::string npz_bytes(const Tensors& tensors);
 Result<Tensors> parse_safetensors(std::string_view file);
 std::string safetensors_bytes(const Tensors& tensors);
+/// The same straight to a file, from where the tensors lie.
+Status write_safetensors(const std::string& path, const Tensors& tensors);
 
 }  // namespace fusec::cli
