@@ -68,7 +68,7 @@ inline std::vector<CardGraph> card_graphs(DType type, int arity) {
 
 inline Tensor part(const Tensor& t, int64_t begin, int64_t count) {
   const size_t size = bytes(t.dtype);
-  return {t.dtype, {count}, {t.data.begin() + ptrdiff_t(size_t(begin) * size), t.data.begin() + ptrdiff_t(size_t(begin + count) * size)}};
+  return {t.dtype, {count}, std::vector<std::byte>(t.data.begin() + size_t(begin) * size, t.data.begin() + size_t(begin + count) * size)};
 }
 
 inline Result<std::vector<Tensor>> run_on(const Program& program, const std::vector<Tensor>& inputs) {

@@ -137,7 +137,7 @@ inline std::vector<Tensor> columns(const std::vector<DType>& types, bool every, 
   std::vector<Tensor> out;
   for (size_t v = 0; v < variables; v++) {
     Tensor t{types[v], {int64_t(rows[v].size())}, {}};
-    for (uint64_t b : rows[v]) append(t.data, b, bytes(types[v]));
+    for (uint64_t b : rows[v]) append(t.data.own(), b, bytes(types[v]));
     out.push_back(std::move(t));
   }
   return out;
@@ -289,7 +289,7 @@ inline std::vector<std::vector<Tensor>> constant_choices(const RewriteRule& rule
       for (uint64_t b = 0; b < 256; b++) values.push_back(b);
     for (uint64_t bits : values) {
       each.push_back({type, {}, {}});
-      append(each.back().data, bits, bytes(type));
+      append(each.back().data.own(), bits, bytes(type));
     }
   }
   std::vector<std::vector<Tensor>> out;

@@ -207,7 +207,7 @@ TEST(Builder, BadUseIsAnErrorNotACrash) {
   EXPECT_EQ(message([](GraphBuilder& b, Value) { return b.scalar(DType::boolean, 2); }), "2.0 is no value of bool");
   EXPECT_EQ(message([](GraphBuilder& b, Value) { return b.constant({DType::f32, {3}, {}}); }), "constant: 0 bytes do not fill f32[3]");
   EXPECT_EQ(message([](GraphBuilder& b, Value) { return b.constant({DType::f32, {-3}, {}}); }), "constant: f32[-3]: a dim cannot be negative");
-  EXPECT_EQ(message([](GraphBuilder& b, Value) { return b.constant({DType::boolean, {1}, {std::byte{7}}}); }), "constant: a bool is 0 or 1, not 7");
+  EXPECT_EQ(message([](GraphBuilder& b, Value) { return b.constant({DType::boolean, {1}, std::vector{std::byte{7}}}); }), "constant: a bool is 0 or 1, not 7");
   EXPECT_EQ(message([](GraphBuilder&, Value) { return Value{9}; }), "output 0 is no value of this graph");
 }
 

@@ -378,7 +378,7 @@ TEST(Eval, InputsAreChecked) {
     t.data.resize(static_cast<size_t>(t.elements()) * 4);
     return t;
   };
-  const Tensor p{DType::boolean, {1}, {std::byte{1}}};
+  const Tensor p{DType::boolean, {1}, std::vector{std::byte{1}}};
   EXPECT_EQ(message({floats({3, 2}), floats({3}), p}), "no error");
   EXPECT_EQ(message({floats({3, 2}), floats({4}), p}), "axis 0 of input \"y\" is 4, not N: N is 3 from axis 0 of input \"x\"");
   EXPECT_EQ(message({floats({3, 3}), floats({3}), p}), "axis 1 of input \"x\" is 3, not 2");
@@ -389,9 +389,9 @@ TEST(Eval, InputsAreChecked) {
   wrong.dtype = DType::i32;
   EXPECT_EQ(message({floats({3, 2}), wrong, p}), "input \"y\" is i32, not f32");
   Tensor cut = floats({3});
-  cut.data.pop_back();
+  cut.data.own().pop_back();
   EXPECT_EQ(message({floats({3, 2}), cut, p}), "input \"y\" has 11 bytes, which its extents do not fill");
-  EXPECT_EQ(message({floats({3, 2}), floats({3}), Tensor{DType::boolean, {1}, {std::byte{2}}}}), "input \"p\" is bool and has bytes other than 0 and 1");
+  EXPECT_EQ(message({floats({3, 2}), floats({3}), Tensor{DType::boolean, {1}, std::vector{std::byte{2}}}}), "input \"p\" is bool and has bytes other than 0 and 1");
 }
 
 TEST(Eval, SymbolsAreSolvedAndChecked) {

@@ -165,7 +165,7 @@ void expect_same_bits(const std::string& device) {
     std::vector<Tensor> got = *wanted;
     Tensor input = first.x;
     std::vector<Buffer> outputs;
-    for (Tensor& t : got) t.data.assign(t.data.size(), std::byte{0x5a}), outputs.push_back({t.data.data(), t.extents});
+    for (Tensor& t : got) t.data.own().assign(t.data.size(), std::byte{0x5a}), outputs.push_back({t.data.data(), t.extents});
     const Buffer in{input.data.data(), input.extents};
     const Status done = program->run(std::span(&in, 1), outputs);
     ASSERT_TRUE(done) << done.error().text();

@@ -88,7 +88,7 @@ TEST(Text, LiteralsKeepTheirBits) {
     for (size_t i = 0; i < bytes(type); ++i) t.data[i] = static_cast<std::byte>(bits >> (8 * i));
     const std::string text = element_text(type, t.data.data());
     Tensor again = t;
-    again.data.assign(bytes(type), std::byte{0x55});
+    again.data.own().assign(bytes(type), std::byte{0x55});
     const auto done = parse_element(type, text, again.data.data());
     ASSERT_TRUE(done) << name(type) << " " << text;
     ASSERT_EQ(again, t) << name(type) << " " << text << " bits " << bits;
@@ -125,7 +125,7 @@ TEST(Text, HexFloatsAndBytes) {
   auto again = parse_tensor(text(big));
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(*again, big);
-  for (const Tensor& t : {Tensor{DType::f32, {2, 0}, {}}, Tensor{DType::i8, {}, {std::byte{0x80}}}, Tensor{DType::boolean, {2, 1, 2}, {std::byte{1}, std::byte{0}, std::byte{1}, std::byte{1}}}}) {
+  for (const Tensor& t : {Tensor{DType::f32, {2, 0}, {}}, Tensor{DType::i8, {}, std::vector{std::byte{0x80}}}, Tensor{DType::boolean, {2, 1, 2}, std::vector{std::byte{1}, std::byte{0}, std::byte{1}, std::byte{1}}}}) {
     auto copy = parse_tensor(text(t));
     ASSERT_TRUE(copy) << text(t) << copy.error().text();
     EXPECT_EQ(*copy, t);

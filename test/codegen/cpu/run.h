@@ -213,7 +213,7 @@ inline std::vector<Tensor> run(const Runner& runner, const std::vector<Tensor>& 
     const Type& type = runner.graph.node(port.node).type;
     Tensor t{type.dtype, {}, {}};
     for (const Dim& d : type.shape) t.extents.push_back(*d.value(sizes));
-    t.data.assign(static_cast<size_t>(t.elements()) * bytes(t.dtype), std::byte{0xa5});
+    t.data.own().assign(static_cast<size_t>(t.elements()) * bytes(t.dtype), std::byte{0xa5});
     out.push_back(std::move(t));
   }
   for (Tensor& t : out) buffers.push_back({t.data.data()});
