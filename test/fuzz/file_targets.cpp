@@ -1,5 +1,10 @@
+#include <algorithm>
+#include <fstream>
+
+#include "lib/import/model.h"
 #include "lib/import/onnx.h"
 #include "runtime/artifact_file.h"
+#include "test/folder.h"
 #include "test/fuzz/targets.h"
 #include "tools/fusec/tensor_file.h"
 
@@ -25,6 +30,26 @@ std::string survive(const Tensors& tensors, std::string (*write)(const Tensors&)
   return "";
 }
 
+/// A folder of the process with 256 KB of weights, and a model that is another at each call.
+struct ModelFolder {
+  const Folder folder{"fuzz-onnx"};
+  const std::string model = (folder.path / "m.onnx").string(), weights = (folder.path / "w").string();
+  static constexpr size_t kWeights = 256 << 10;
+
+  ModelFolder() {
+    std::string all(kWeights, 0);
+    for (size_t k = 0; k < all.size(); ++k) all[k] = char(k * 7 >> 3);
+    std::ofstream(weights, std::ios::binary) << all;
+  }
+};
+
+std::string whole(const Tensor& t) {
+  if (std::string fault = fits(t); !fault.empty()) return fault;
+  TensorData copy = t.data;
+  for (std::byte& b : copy.own()) b ^= std::byte{1};  // reads all of it, writes to none
+  return std::ranges::mismatch(copy, t.data, [](std::byte a, std::byte b) { return a != b; }).in1 == copy.end() ? "" : "a copy writes to its origin";
+}
+
 Result<Tensors> npz(std::string_view bytes) { return cli::parse_npz(bytes, {}); }
 
 }  // namespace
@@ -38,6 +63,22 @@ std::string read_onnx(std::string_view bytes) {
     if (std::string fault = hold_together(model->graph); !fault.empty()) return fault;
   }
   return "";
+}
+
+std::string read_onnx_file(std::string_view bytes) {
+  static const ModelFolder there;
+  std::ofstream(there.model, std::ios::binary | std::ios::trunc) << bytes;  // nothing of the last one is mapped any more
+  for (const bool boundaries : {false, true}) {
+    const Result<Imported> model = import_onnx(there.model, {.boundaries = boundaries});
+    if (!model && model.error().kind != Error::input) return "no input error: " + model.error().text();
+    for (size_t k = 0; model && k < model->defaults.size(); ++k)
+      if (model->defaults[k])
+        if (std::string fault = whole(*model->defaults[k]); !fault.empty()) return "default " + std::to_string(k) + ": " + fault;
+    if (!model) continue;
+    if (std::string fault = hold_together(model->graph); !fault.empty()) return fault;
+  }
+  const Result<WholeModel> model = read_model_file(there.model);
+  return model || model.error().kind == Error::input ? "" : "no input error: " + model.error().text();
 }
 
 std::string read_npy(std::string_view bytes) {

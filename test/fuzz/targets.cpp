@@ -9,6 +9,7 @@ const Target kTargets[] = {
     {"tuning", "a tuning file", read_tuning},
     {"schedule", "edits of a schedule, and its bytes", read_schedule},
     {"onnx", "an ONNX model", read_onnx},
+    {"onnx_file", "an ONNX model as a file, beside it one of weights, w: both are mapped", read_onnx_file},
     {"npy", "numpy's file of one tensor", read_npy},
     {"npz", "numpy's archive", read_npz},
     {"safetensors", "a .safetensors file", read_safetensors},

@@ -30,6 +30,7 @@ std::string read_tuning(std::string_view text);
 std::string read_schedule(std::string_view text);
 // file_targets.cpp
 std::string read_onnx(std::string_view bytes);
+std::string read_onnx_file(std::string_view bytes);
 std::string read_npy(std::string_view bytes);
 std::string read_npz(std::string_view bytes);
 std::string read_safetensors(std::string_view bytes);
