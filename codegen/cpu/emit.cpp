@@ -52,6 +52,13 @@ Skeleton::Skeleton(Emitter& e) : e_(e), b_(e.b), at_(items(e.kernel, e.schedule)
       roots.insert(roots.end(), k.reductions[r].inputs.begin(), k.reductions[r].inputs.end());
     sweep_lists_.push_back(e.needed(roots));
   }
+  scans_ = k.scans();
+  if (scans_) {
+    backward_ = k.reductions[0].reverse;
+    std::vector<Val> inputs;
+    for (const Reduction& r : k.reductions) inputs.insert(inputs.end(), r.inputs.begin(), r.inputs.end());
+    scan_list_ = e.needed(inputs);
+  }
   row_list_ = e.needed(k.row_stores);
   if (e.schedule.keep == Keep::cache_buffer) lazy_ = lazy_pair(k);
   if (lazy_) {

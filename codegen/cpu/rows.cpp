@@ -10,7 +10,7 @@ void Skeleton::row(std::span<Frame> frames) {
     Pass pass = start(s, frames);
     run({&pass, 1});
     if (at_.split) return save(pass);
-    finish(pass);
+    if (!scans_) finish(pass);
   }
   e_.evaluate(frames, lanes_of(frames), row_list_);
 }
@@ -53,7 +53,7 @@ void Skeleton::nest(std::span<Pass> passes, std::vector<std::vector<Frame>>& out
       auto inside = outer;
       for (size_t p = 0; p < passes.size(); ++p)
         for (Frame& frame : inside[p]) {
-          frame.index[axis] = i;
+          frame.index[axis] = backward_ ? b_.CreateSub(b_.CreateSub(e_.extent(axis), e_.i64(1)), i) : i;
           frame.known |= AxisSet(1u << axis);
           if (depth + 1 < inner_.size() || rows_) e_.hoist(frame, sweep_lists_[passes[p].sweep]);
         }
@@ -65,6 +65,7 @@ void Skeleton::nest(std::span<Pass> passes, std::vector<std::vector<Frame>>& out
     for (size_t p = 0; p < passes.size(); ++p) element(passes[p], outer[p], lanes_of(outer[p]));
     return;
   }
+  if (scans_) return scan_lanes(passes, outer);
   const bool part = at_.split && e_.vector_axis == at_.split_axis;
   lanes(part ? part_from_ : e_.i64(0), part ? part_to_ : e_.extent(e_.vector_axis), [&](std::span<Spot> spots) {
     for (size_t p = 0; p < passes.size(); ++p) {
@@ -81,6 +82,7 @@ void Skeleton::element(Pass& pass, std::span<Frame> frames, size_t lanes) {
   const auto& reductions = e_.kernel.sweeps[pass.sweep].reductions;
   e_.fetch_reads = pass.fetches;
   if (pass.lazy) return lazy_element(pass, frames);
+  if (scans_) return scan_element(pass, frames, lanes);
   if (lazy_ && pass.sweep == 2)
     for (Frame& frame : frames) {
       llvm::Type* type = llvm::FixedVectorType::get(b_.getFloatTy(), e_.width);

@@ -235,6 +235,7 @@ uint16_t side_by_side(const Kernel& kernel, const Facts& facts, const Lanes& lan
                       const Schedule& s) {
   if (kernel.axes.empty() || lanes.tile != kNone || lanes.comb.outer != kNone) return 1;
   if (lanes.joint.outer != kNone) return static_cast<uint16_t>(lanes.joint.side);
+  if (kernel.scans() && kernel.axes[lanes.axis].reduced) return 1;  // one vector waits for the other
   if (s.ahead) return weight.cost <= 40 ? 4 : 2;
   if (s.skeleton == Template::cpu_column && weight.cost <= 40) {
     // Wide strips: a column sum of 16 vectors runs at the copy rate, of 4 at half of it. The accumulators fill the

@@ -1,6 +1,6 @@
 #pragma once
 // The loop nest of a kernel, in parts: items and functions (emit.cpp), vectors over the vector axis and tiles
-// (lanes.cpp), sweeps over rows (rows.cpp), rows in a pipeline (pipeline.cpp), parts of long reductions (split.cpp).
+// (lanes.cpp), sweeps over rows (rows.cpp), scans (scan.cpp), rows in a pipeline (pipeline.cpp), parts of long reductions (split.cpp).
 // Internal to codegen/cpu.
 
 #include "codegen/cpu/emit.h"
@@ -33,6 +33,10 @@ class Skeleton {
   void row(std::span<Frame> frames);
   void nest(std::span<Pass> passes, std::vector<std::vector<Frame>>& outer, size_t depth);
   void element(Pass& pass, std::span<Frame> frames, size_t lanes);
+  void scan_lanes(std::span<Pass> passes, std::vector<std::vector<Frame>>& rows);
+  void scan_element(Pass& pass, std::span<Frame> frames, size_t lanes);
+  State scan_vector(const Folder& folder, const State& carry, State x, State& next);
+  State shifted(const State& x, const State& identity, unsigned by) const;
   /// A vector: index of lane 0 along the vector axis (joint lanes: of the group), its number in the group, live lanes.
   struct Spot {
     V index;
@@ -77,9 +81,11 @@ class Skeleton {
   Builder& b_;
   Items at_;
   bool rows_ = false;
+  bool scans_ = false, backward_ = false;
   std::vector<size_t> inner_;  // reduced axes other than the vector axis, outermost first
   std::vector<std::vector<Val>> sweep_lists_;
   std::vector<Val> row_list_, bypassed_;
+  std::vector<Val> scan_list_;  // what the inputs of scans need
   std::vector<Folder> folders_;
   std::optional<LazyPair> lazy_;  // a softmax in one walk
   std::vector<Val> lazy_list_;    // what its x needs

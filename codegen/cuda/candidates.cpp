@@ -67,6 +67,13 @@ void split(CandidateList& list) {
                 each("min_blocks", {std::max(1, s.min_blocks / 2), int(s.min_blocks), s.min_blocks * 2})});
 }
 
+void scan(CandidateList& list) {
+  const Schedule& s = list.own();
+  const int lanes = s.lanes_per_row, steps = s.steps;
+  list.combine({each("lanes_per_row", {std::max(1, lanes / 2), lanes, lanes * 2}), each("steps", {std::max(1, steps / 2), steps, steps * 2}),
+                min_blocks(s.min_blocks)});
+}
+
 }  // namespace
 
 std::vector<Candidate> candidates(const Scheduler& scheduler, const Kernel& kernel, const Facts& facts) {
@@ -78,7 +85,8 @@ std::vector<Candidate> candidates(const Scheduler& scheduler, const Kernel& kern
     case Template::column: column(list); break;
     case Template::split: split(list); break;
     case Template::transpose: list.combine({each("min_blocks", {1, 2, 3, 4, 5, 6, 8})}); break;
-    case Template::scan: case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;
+    case Template::scan: scan(list); break;
+    case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;
   }
   return list.take();
 }

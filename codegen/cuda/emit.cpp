@@ -353,7 +353,11 @@ std::string Emitter::entry() const {
     case Template::ring:
       return "ring<K, " + threads + ", " + n(std::max<int>(1, s_.cluster)) + ", " + n(std::max<int>(1, s_.steps)) + ", " +
              n(std::max<int>(1, s_.slots)) + ", " + n(std::max<int>(1, s_.slices)) + ", " + n(s_.ahead) + ">(a);";
-    case Template::scan: case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;
+    case Template::scan:
+      if (s_.finish == Finish::last_block && column_) return "scan_column_parts<K, " + n(s_.lanes_per_row) + ", " + n(s_.steps) + ", " + threads + ">(a);";
+      if (s_.finish == Finish::last_block) return "scan_parts<K, " + n(s_.steps) + ", " + threads + ">(a);";
+      return std::string(column_ ? "scan_columns<K, " : "scan_rows<K, ") + n(s_.lanes_per_row) + ", " + n(s_.steps) + ", " + threads + ">(a);";
+    case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;
   }
   return "static_assert(false, \"no such skeleton\");";
 }
@@ -371,7 +375,10 @@ std::vector<std::string> Emitter::skeletons() const {
     case Template::split: return {"each_vector.cuh", "split.cuh"};
     case Template::transpose: return {"transpose.cuh"};
     case Template::ring: return {"cluster.cuh", "async.cuh", "ring.cuh"};
-    case Template::scan: case Template::cpu_flat: case Template::cpu_rows:
+    case Template::scan:
+      if (s_.finish == Finish::last_block) return {"scan.cuh", "scan_parts.cuh"};
+      return {"scan.cuh"};
+    case Template::cpu_flat: case Template::cpu_rows:
     case Template::cpu_column: case Template::cpu_tile: break;
   }
   return {};
@@ -388,11 +395,11 @@ bool Emitter::exact() const {
 
 Code Emitter::code() {
   if (tiled_) place();
-  if (held_) held();
+  if (s_.skeleton == Template::scan) scan();
+  else if (held_) held();
   else passes();
   const std::string tile_members = s_.skeleton == Template::transpose ? tiles() : s_.skeleton == Template::ring ? copies() : tiled_ ? runs() : "";
-  finishes();
-  stores();
+  if (s_.skeleton != Template::scan) finishes(), stores();
 
   const bool split = s_.finish == Finish::last_block;
   const std::string ix = w_.index_type();
@@ -408,7 +415,7 @@ Code Emitter::code() {
   // An enumeration: constants of a class would become variables of the module.
   k += "  enum { V = " + n(w_.V) + ", Folds = " + n(folds_) + ", AccBytes = " + n(state) + ", Full = " + n(s_.edges == Edges::full || w_.V == 1) +
        ", Exact = " + n(exact()) + ", Stores = " + n(!view_.element_stores().empty()) + ", Windows = " +
-       n(w_.windows()) + ", Shifted = " + n(shifted()) + ", Early = " + n(early_) + ", Hides = " + n(hides_) + ", RowStores = " + n(!view_.row_stores().empty()) + " };\n";
+       n(w_.windows()) + ", Shifted = " + n(shifted()) + ", Early = " + n(early_) + ", Hides = " + n(hides_) + ", RowStores = " + n(!view_.row_stores().empty()) + (k_.scans() ? ", Reverse = " + n(k_.reductions[0].reverse) : "") + " };\n";
   std::string number = "  D Ix rows(const Args& a) { return " + product(false) + "; }\n";
   number += "  D Ix columns(const Args& a) { return " + product(true) + "; }\n";
   // Aligned windows: a row's vectors begin at a multiple of V of the whole, not at the row's own beginning.
@@ -432,7 +439,7 @@ Code Emitter::code() {
     pointers.push_back((k_.values[v].kind == Kind::load ? "const " : "") + bits_type(k_.operands[k_.values[v].operand].type) + "* ");
   k += "  struct Args {\n" + w_.args.members(pointers) + "  };\n" + at + "  struct Row {\n" + row_members() + "  };\n";
   k += "  template <int S> using Raw = RawOf<S>;\n  template <int S> using Acc = AccOf<S>;\n" +
-       std::string(s_.skeleton == Template::ring ? "  template <int S> using Lane = LaneOf<S>;\n" : "") + number + tile_members;
+       std::string(s_.skeleton == Template::ring || s_.skeleton == Template::scan ? "  template <int S> using Lane = LaneOf<S>;\n" : "") + number + tile_members;
   k += "  D void row_at(const Args& a, Ix r, At& t) {\n" + row_at_text + "  }\n";
   k += "  D void element_at(const Args& a, Ix e, At& t) {\n" + element_at_text + "  }\n";
   k += functions_ + "};\n";
@@ -448,7 +455,7 @@ Code Emitter::code() {
   for (const Inst& inst : k_.values) narrow |= is_narrow(inst.type);
   for (const std::string& name : skeletons()) out.text += text(name);
   out.text += formulas + "template <int S> struct RawOf;\ntemplate <int S> struct AccOf;\n" +
-              (s_.skeleton == Template::ring ? "template <int S> struct LaneOf;\n" : "") +
+              (s_.skeleton == Template::ring || s_.skeleton == Template::scan ? "template <int S> struct LaneOf;\n" : "") +
               (s_.skeleton == Template::transpose ? "template <int P> struct StageOf;\n" : "") + structs_ + k;
   out.text += "extern \"C\" __global__ void __launch_bounds__(" + n(size_t(block_threads(s_))) + ", " + n(s_.min_blocks) + ") fusec_kernel(const __grid_constant__ K::Args a) {\n  " +
               (s_.dependent_launch ? "wait_for_kernel_in_front();\n  " : "") + entry() + "\n}\n";

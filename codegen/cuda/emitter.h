@@ -1,5 +1,5 @@
 #pragma once
-// What emit() is made of; its parts are in emit.cpp and, for skeletons that move elements through shared memory, emit_copies.cpp.
+// What emit() is made of; its parts are in emit.cpp and, for skeletons that move elements through shared memory, emit_copies.cpp; scans are in emit_scan.cpp.
 
 #include <algorithm>
 #include <set>
@@ -69,6 +69,7 @@ class Emitter {
   std::string runs();
   void passes();
   void held();
+  void scan();
   void finishes();
   void stores();
 

@@ -35,6 +35,7 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
     return out;
   }
   const int64_t V = kernel.axes.empty() ? 1 : std::max<int64_t>(1, s.lane[s.vector_axis]);
+  const bool column_like = kernel.has_reductions() && !(kernel.reduced_axes() >> s.vector_axis & 1);
   const int64_t kMost = 0x7fffffff;
   auto parts = [&](int64_t wanted, int64_t at_most) { return std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, at_most)); };
   size_t state = 0;
@@ -97,14 +98,26 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
       blocks = std::min<int64_t>(std::max<int64_t>(1, device.resident_clusters(cluster) * std::max<int>(1, s.min_blocks)), facts.rows) * cluster;
       break;
     }
-    case Template::scan: case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;
+    case Template::scan:
+      if (s.finish == Finish::last_block) {
+        const int64_t Y = s.threads / s.lanes_per_row, lines = column_like ? ceil_div(facts.rows, s.lanes_per_row * V) : facts.rows;
+        const int64_t in_row = std::max<int64_t>(1, ceil_div(facts.columns, column_like ? Y * s.steps : int64_t(s.threads) * s.steps * V));
+        const int64_t groups = ceil_div(in_row, column_like ? 4 * Y : s.threads);
+        blocks = lines * in_row;
+        out.counters = uint32_t(2 + lines * (in_row + groups));
+        out.state_bytes = uint64_t(lines * (in_row + groups) * (column_like ? s.lanes_per_row : 1)) * state_layout(kernel, 0, column_like ? unsigned(V) : 1).bytes;
+        break;
+      }
+      blocks = column_like ? ceil_div(facts.rows, int64_t(s.lanes_per_row) * V) : ceil_div(facts.rows, int64_t(s.threads / s.lanes_per_row));
+      break;
+    case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;
   }
   out.splits = uint32_t(splits);
   out.grid[0] = uint32_t(std::clamp<int64_t>(blocks, 1, kMost));
   // Each block takes the same number of parts.
   const int64_t turns = ceil_div(splits * std::min(blocks, resident), resident);
   out.grid[1] = uint32_t(ceil_div(splits, turns));
-  if (s.finish == Finish::last_block) out.counters = out.grid[0];
+  if (s.finish == Finish::last_block && s.skeleton != Template::scan) out.counters = out.grid[0];
   if (s.skeleton == Template::ring) out.counters = 2;
   if (s.finish != Finish::last_block) out.state_bytes = 0;
   // Streamed lines that stay leave room for the stores: it pays where the call is much larger than the L2.

@@ -658,6 +658,34 @@ bool split(Scene& c) {
   return true;
 }
 
+/// A scan's order follows from the row alone: lanes, vectors a lane and positions a thread.
+void scan(Scene& c) {
+  Schedule& s = c.s;
+  s.skeleton = Template::scan;
+  int64_t words = 0;  // of a lane's running values
+  for (const Reduction& r : c.kernel.reductions) words += ceil_div(int64_t(bytes(compute_type(r.accumulate))), 4);
+  int64_t steps = 1, held = 0;
+  if (c.column) {
+    steps = pow2_floor(std::clamp<int64_t>(64 / std::max<int64_t>(c.loaded, 4), 1, 8));
+    const int64_t Y = std::min<int64_t>(8, pow2_ceil(ceil_div(std::max<int64_t>(1, c.facts.columns), steps)));
+    s.threads = 256;
+    s.lanes_per_row = uint16_t(s.threads / Y);
+    if (c.facts.columns >= 16 * Y * steps) s.finish = Finish::last_block;
+    held = 3 * words * c.V;
+  } else {
+    const int64_t vectors = std::max<int64_t>(1, ceil_div(c.facts.columns, c.V));
+    const int64_t most = std::clamp<int64_t>(pow2_floor(64 / std::max<int64_t>(c.loaded, 4)), 1, 4);
+    steps = std::clamp<int64_t>(pow2_ceil(ceil_div(vectors, 32)), 1, most);
+    s.threads = 256;
+    s.lanes_per_row = uint16_t(std::min<int64_t>(256, pow2_ceil(ceil_div(vectors, steps))));
+    held = (4 + steps) * words;
+    // Long rows in parts, a block each, whatever the number of rows.
+    if (vectors >= 16 * int64_t{256} * steps) s.finish = Finish::last_block;
+  }
+  s.steps = uint16_t(steps);
+  s.min_blocks = blocks_for(s.threads, 24 + steps * (ceil_div(c.loaded, 4) + c.V * words) + held + (c.heavy > 8 ? 14 : 0));
+}
+
 Schedule plan(const Kernel& kernel, const Facts& facts, const Device& device) {
   const unsigned axis = kernel.axes.empty() ? 0 : choose_vector_axis(kernel, facts);
   Scene c{kernel, facts, device, View(kernel, axis), {}};
@@ -672,9 +700,13 @@ Schedule plan(const Kernel& kernel, const Facts& facts, const Device& device) {
   // Loops step past the end by up to a grid: half of the 32-bit range is left for that.
   c.s.wide_index = facts.wide || total > (int64_t{1} << 30);
   choose_vector(c);
+  // Odd rows of a scan: single elements, neighbours by neighbouring lanes.
+  if (kernel.scans() && c.s.edges == Edges::window) c.V = 1, c.s.lane[axis] = 1, c.s.edges = Edges::full;
   choose_pieces(c);
   measure(c);
-  if (!c.reduces) {
+  if (kernel.scans()) {
+    scan(c);
+  } else if (!c.reduces) {
     if (!transpose(c)) pointwise(c);
   }
   else if (c.column) column(c);

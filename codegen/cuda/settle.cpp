@@ -113,6 +113,16 @@ std::string column(Settling& c) {
   return s.finish == Finish::next_kernel ? "finish=next_kernel is the CPU's" : "";
 }
 
+std::string scan(Settling& c) {
+  Schedule& s = c.s;
+  if (!pow2(s.lanes_per_row) || s.lanes_per_row > s.threads || s.threads % s.lanes_per_row) return "lanes_per_row=" + text(s.lanes_per_row) + ": whole rows of lanes are expected";
+  if (s.steps < 1 || s.steps > 16) return "steps=" + text(s.steps) + ": 1 to 16 are expected";
+  const bool column = !(c.kernel.reduced_axes() >> s.vector_axis & 1);
+  if (s.finish == Finish::last_block && !column && s.lanes_per_row != s.threads) return "finish=last_block: a block a part of a row is expected";
+  const int64_t states = column ? s.threads : s.threads / 32;
+  return 2 * states * int64_t(c.state) > kScratch ? "threads: the states of so many do not fit" : "";
+}
+
 std::string split(Settling& c) {
   Schedule& s = c.s;
   if (!c.kernel.has_reductions() || !(c.kernel.reduced_axes() >> s.vector_axis & 1)) return "skeleton=split: the vector axis must be reduced";
@@ -137,6 +147,7 @@ std::string settle(const Kernel& written, const Facts& facts, const Device& devi
   if (std::string why = common(c); !why.empty()) return why;
   const bool column_like = kernel.has_reductions() && !(kernel.reduced_axes() >> s.vector_axis & 1);
   for (size_t i = 0; i < c.view.folds(); ++i) c.state = std::max(c.state, state_layout(kernel, i, column_like ? unsigned(c.V) : 1).bytes);
+  if (kernel.scans() != (s.skeleton == Template::scan)) return "skeleton=scan: running sums take it, and nothing else does";
   switch (s.skeleton) {
     case Template::pointwise:
       for (Access& a : s.access) a.staged = 0;
@@ -149,7 +160,8 @@ std::string settle(const Kernel& written, const Facts& facts, const Device& devi
     case Template::column: return column(c);
     case Template::split: return split(c);
     case Template::ring: return fit_ring(c.kernel, facts, device, s);
-    case Template::scan: case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;
+    case Template::scan: return scan(c);
+    case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;
   }
   return "skeleton: it is not one of a GPU";
 }

@@ -330,6 +330,30 @@ std::string together_text(Writer& w, size_t sweep) {
   return out + "  template <int Lanes> __device__ __forceinline__ void meet() {\n" + meet + "  }\n";
 }
 
+std::string scan_state_text(Writer& w, size_t sweep, const StateLayout& layout) {
+  const bool many = layout.lanes > 1, reverse = w.kernel().reductions[0].reverse;
+  const std::string V = n(w.V), x = many ? "[e]" : "", self = "AccOf<" + n(sweep) + ">";
+  const std::string loop = "_Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) ";
+  std::string from, at, run, follow;
+  for (uint16_t k : w.kernel().sweeps[sweep].reductions) {
+    const Reduction& r = w.kernel().reductions[k];
+    const std::string t = c_type(compute_type(r.accumulate)), q = "q" + n(k), f = reducer(r.op).function;
+    const std::string element = "x.x" + n(k) + (reverse && !many ? "[" + V + " - 1 - e]" : "[e]");
+    from += "    out." + q + " = lane_before<W, " + (reverse ? "true" : "false") + ">(" + q + ", d);\n";
+    at += "    out." + q + " = lane_at<W>(" + q + ", lane);\n";
+    run += "      { const " + t + " before = " + q + x + "; " + q + x + " = " + f + "(before, " + element + "); " + element + " = " + (r.exclusive ? "before" : q + x) + "; }\n";
+    follow += "      x.x" + n(k) + "[e] = " + f + "(" + q + x + ", x.x" + n(k) + "[e]);\n";
+  }
+  const std::string inl = "  __device__ __forceinline__ ", lane = "LaneOf<" + n(sweep) + ">& x";
+  std::string more = inl + "void run(" + lane + ") {\n    " + loop + "{\n" + run + "    }\n  }\n";
+  more += inl + "void follow(" + lane + ") const {\n    " + loop + "{\n" + follow + "    }\n  }\n";
+  if (!many) {
+    more += "  template <int W>" + inl + self + " from(int d) const {\n    " + self + " out;\n" + from + "    return out;\n  }\n";
+    more += "  template <int W>" + inl + self + " at(int lane) const {\n    " + self + " out;\n" + at + "    return out;\n  }\n";
+  }
+  return state_text(w, sweep, layout, more);
+}
+
 std::string result_text(const Kernel& kernel, const Inst& result, const StateLayout& layout) {
   const Reduction& r = kernel.reductions[result.reduction];
   const std::string id = n(result.reduction), x = layout.lanes > 1 ? "[e]" : "";

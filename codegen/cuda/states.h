@@ -31,6 +31,9 @@ void take_text(Writer& writer, Body& body, size_t sweep);
 
 /// Statements that fold the inputs (at hand in `body`) into `acc`; elements from `n` on are left out.
 void fold_text(Writer& writer, Body& body, size_t sweep, const StateLayout& layout);
+/// Scans: `struct AccOf` with members that shuffle (from, at), run over a lane's vector in order, and fold what came before into it.
+std::string scan_state_text(Writer& writer, size_t sweep, const StateLayout& layout);
+
 /// Expression of result `index` of a reduction from `acc`, in compute_type(type of the result); "[e]" where lanes > 1.
 std::string result_text(const Kernel& kernel, const Inst& result, const StateLayout& layout);
 

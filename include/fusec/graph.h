@@ -48,11 +48,12 @@ struct Attrs {
   std::vector<Dim> start, stop;      // slice, one an axis
   std::vector<int64_t> step;         // slice, one an axis, > 0
   std::vector<Dim> low, high;        // pad, one an axis, >= 0
-  int64_t axis = 0;                  // concat, split, iota, batch_norm
+  int64_t axis = 0;                  // concat, split, iota, batch_norm, scans
   int64_t groups = 1, ddof = 0, parts = 1, index = 0;
   double alpha = 0, beta = 0, eps = 0;
   DType to = DType::f32;             // cast, bitcast, iota, argmax
   bool keep = false, last = false;
+  bool exclusive = false, reverse = false;  // scans: without the element itself; from the end
   uint8_t relax = 0;                 // set of Relax
   std::shared_ptr<const Tensor> value;  // constant; pad: rank 0
 

@@ -25,6 +25,7 @@ enum class Form : uint8_t {
   exact,      ///< elementwise primitive with a reference, a CUDA and an LLVM cell; same bits everywhere
   formula,    ///< elementwise, straight-line steps over exact primitives (lib/ir/formula.h); same bits everywhere
   reduce,     ///< folds the axes of its `axes` attribute
+  scan,       ///< running fold along its `axis`: a value for each element
   view,       ///< moves data, computes nothing
   composite,  ///< is its decomposition (lib/ir/decompose.h)
   reserved,   ///< named, refused by the builder with "not supported yet"
@@ -41,7 +42,7 @@ enum class Rule : uint8_t {
   bitcast,  ///< dtype from `to`, same size
   reduce,   ///< dims of `axes` removed, or 1 with `keep`
   index,    ///< as reduce; dtype from `to` (i64 when absent)
-  shape,    ///< the dims follow from the attributes: view ops (infer.cpp)
+  shape,    ///< the dims follow from the attributes: view ops and scans (infer.cpp)
   keep,     ///< type of the first operand: composites that normalise
 };
 
@@ -79,6 +80,7 @@ inline bool has(Op op, Trait trait) { return info(op).traits & trait; }
 inline bool commutes(Op op) { return has(op, kCommutes); }
 inline bool is_elementwise(Op op) { return info(op).form == Form::exact || info(op).form == Form::formula; }
 inline bool is_reduce(Op op) { return info(op).form == Form::reduce; }
+inline bool is_scan(Op op) { return info(op).form == Form::scan; }
 inline bool is_view(Op op) { return info(op).form == Form::view; }
 inline bool is_composite(Op op) { return info(op).form == Form::composite; }
 inline bool is_leaf(Op op) { return info(op).form == Form::leaf; }

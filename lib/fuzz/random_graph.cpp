@@ -87,7 +87,7 @@ struct Draw {
     static const std::vector<Op> kReducing = [] {
       std::vector<Op> out;
       for (int k = 0; k < kOps; k++)
-        if (is_reduce(Op(k)) || (is_composite(Op(k)) && info(Op(k)).rule != Rule::shape)) out.push_back(Op(k));
+        if (is_reduce(Op(k)) || is_scan(Op(k)) || (is_composite(Op(k)) && info(Op(k)).rule != Rule::shape)) out.push_back(Op(k));
       return out;
     }();
     return style == Style::rows && random.chance(3) ? random.pick(kReducing) : Op(random.below(kOps));
@@ -164,7 +164,9 @@ struct Draw {
     attrs.axes = draw_axes(rank);
     attrs.keep = random.chance(2);
     attrs.last = random.chance(4);
+    if (is_scan(op)) attrs.exclusive = random.chance(3), attrs.reverse = random.chance(3);
     attrs.axis = rank ? int64_t(random.below(rank)) : 0;
+    if (is_scan(op) && style == Style::rows && rank && !random.chance(4)) attrs.axis = int64_t(rank) - 1;
     attrs.alpha = 0.25 + 0.5 * double(random.below(4));
     attrs.beta = 0.5;
     attrs.eps = random.chance(4) ? 0 : 1e-3;
@@ -287,7 +289,7 @@ struct Draw {
       return;
     }
     // One in two proposals is elementwise: that is what graphs are made of, deep ones above all.
-    const bool rest = style == Style::rows && (is_reduce(op) || is_composite(op));
+    const bool rest = style == Style::rows && (is_reduce(op) || is_scan(op) || is_composite(op));
     if (!is_elementwise(op) && !rest && random.chance(style == Style::deep ? 1 : 2) && !random.chance(style == Style::deep ? 6 : 0)) return;
     std::vector<Value> args;
     const Value x = fitting(any_value(), card.rule == Rule::select ? Domain::boolean : card.domain);

@@ -55,4 +55,6 @@ Status elementwise_ranges(const Node& node, std::span<const Ranges* const> args,
 /// `graph` is looked at for the pairs that one sweep may carry; `ranges` has every earlier node.
 Status reduce_ranges(const Graph& graph, const Node& node, std::span<const Ranges> ranges, const Sizes& sizes, Numerics numerics, Ranges& out);
 
+Status scan_ranges(const Node& node, const Ranges& x, Numerics numerics, Ranges& out);
+
 }  // namespace fusec::fuzz

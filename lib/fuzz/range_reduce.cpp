@@ -36,32 +36,34 @@ struct Gathered {
   int64_t count = 0, nans = 0, free = 0, open = 0, up = 0, down = 0, zeros = 0;  // open: a range up to an infinity
 };
 
+/// One more of them: element k of x.
+void add(Gathered& g, const Ranges& x, const Order& order, int64_t k) {
+  const Keys keys = keys_at(x, order, k);
+  ++g.count;
+  if (keys.anything() || keys.nan) {
+    ++(keys.anything() ? g.free : g.nans);
+    return;
+  }
+  const double low = order.number(keys.low), high = order.number(keys.high), most = std::max(std::abs(low), std::abs(high));
+  g.least = std::min(g.least, low), g.most = std::max(g.most, high);
+  if (std::isinf(most)) {
+    ++(low != high ? g.open : low > 0 ? g.up : g.down);
+    g.product *= low < 0 ? -1 : 1;
+    return;
+  }
+  g.low += low, g.high += high, g.magnitude += most;
+  const double value = element(x.value, k);
+  g.zeros += value == 0;
+  g.product *= value;
+  if (high != low) g.relative += value == 0 || (low <= 0) != (high <= 0) ? INFINITY : (high - low) / std::min(std::abs(low), std::abs(high));
+  g.large *= std::max(most, 1.0);
+  g.small *= value == 0 ? 1.0 : std::min(std::min(std::abs(low), std::abs(high)), 1.0);
+}
+
 std::vector<Gathered> gather(const Ranges& x, const std::vector<int64_t>& group, int64_t results) {
   std::vector<Gathered> out(size_t(results), Gathered{});
   const Order order(x.value.dtype);
-  for (size_t k = 0; k < group.size(); ++k) {
-    Gathered& g = out[size_t(group[k])];
-    const Keys keys = keys_at(x, order, int64_t(k));
-    ++g.count;
-    if (keys.anything()) ++g.free;
-    else if (keys.nan) ++g.nans;
-    else {
-      const double low = order.number(keys.low), high = order.number(keys.high), most = std::max(std::abs(low), std::abs(high));
-      g.least = std::min(g.least, low), g.most = std::max(g.most, high);
-      if (std::isinf(most)) {
-        ++(low != high ? g.open : low > 0 ? g.up : g.down);
-        g.product *= low < 0 ? -1 : 1;
-        continue;
-      }
-      g.low += low, g.high += high, g.magnitude += most;
-      const double value = element(x.value, int64_t(k));
-      g.zeros += value == 0;
-      g.product *= value;
-      if (high != low) g.relative += value == 0 || (low <= 0) != (high <= 0) ? INFINITY : (high - low) / std::min(std::abs(low), std::abs(high));
-      g.large *= std::max(most, 1.0);
-      g.small *= value == 0 ? 1.0 : std::min(std::min(std::abs(low), std::abs(high)), 1.0);
-    }
-  }
+  for (size_t k = 0; k < group.size(); ++k) add(out[size_t(group[k])], x, order, int64_t(k));
   return out;
 }
 
@@ -108,6 +110,13 @@ Keys product_keys(const Gathered& g, const Order& order, const Machine& m, doubl
   const double bound = (2 * m.unit * steps + 2 * g.relative) * std::abs(value) + (vanishes ? 2 * steps * m.denormal * g.large : 0);
   if (!std::isfinite(bound)) return Keys::free(order);
   return from_numbers(order, value - bound, value + bound);
+}
+
+/// A narrow result that may stay f32.
+Keys maybe_unrounded(const Keys& keys, const Order& order, const Node& node, Numerics numerics) {
+  if (bytes(node.type.dtype) >= 4 || numerics == Numerics::strict || keys.nan || keys.anything()) return keys;
+  if (keys.low == order.lowest() || keys.high == order.highest()) return Keys::free(order);
+  return {order.below(keys.low, 2), order.above(keys.high, 2)};
 }
 
 /// sum of d * d with d = x - m: where one sweep takes it about a pivot, some element or a mean of a few, it is the difference of
@@ -160,12 +169,7 @@ Status reduce_ranges(const Graph& graph, const Node& node, std::span<const Range
         }
         keys = sum_keys(g, order, m, std::isnan(more) ? INFINITY : more, rescaled(graph, node, m, numerics, g.count));
       }
-      const bool narrow = bytes(node.type.dtype) < 4 && numerics != Numerics::strict;  // it may stay f32
-      if (narrow && !keys.nan && !keys.anything()) {
-        if (keys.low == order.lowest() || keys.high == order.highest()) keys = Keys::free(order);
-        else keys = {order.below(keys.low, 2), order.above(keys.high, 2)};
-      }
-      write.put(k, keys);
+      write.put(k, maybe_unrounded(keys, order, node, numerics));
     }
     return Done{};
   }
@@ -191,6 +195,39 @@ Status reduce_ranges(const Graph& graph, const Node& node, std::span<const Range
   for (size_t k = 0; k < group.size(); ++k) unsure[size_t(group[k])] |= !keys_at(x, from, int64_t(k)).exact();
   const Ranges value{out.value, {}, {}};
   for (int64_t k = 0; k < results; ++k) write.put(k, unsure[size_t(k)] ? Keys::free(order) : keys_at(value, order, k));
+  return Done{};
+}
+
+/// A running fold is, at each element, that of the elements before it.
+Status scan_ranges(const Node& node, const Ranges& x, Numerics numerics, Ranges& out) {
+  const DType type = x.value.dtype;
+  if (x.exact() && !is_float(type)) return Done{};
+  RangeWriter write(out);
+  const Order& order = write.order;
+  const Order from(type);
+  const Machine m = machine(compute_type(type));
+  const std::vector<int64_t>& extents = x.value.extents;
+  const auto axis = size_t(node.attrs->axis);
+  const int64_t step = dense_strides(extents)[axis], length = extents[axis], count = x.value.elements();
+  for (int64_t first = 0; first < count; ++first) {
+    if (first / step % length) continue;
+    Gathered g;
+    bool unsure = false;
+    for (int64_t i = 0; i < length; ++i) {
+      const int64_t at = first + (node.attrs->reverse ? length - 1 - i : i) * step;
+      if (!node.attrs->exclusive) add(g, x, from, at), unsure |= !keys_at(x, from, at).exact();
+      Keys keys = keys_at({out.value, {}, {}}, order, at);
+      if (!is_float(type)) keys = unsure ? Keys::free(order) : keys;
+      else if (node.op == Op::cumsum) keys = sum_keys(g, order, m, 0, 0);
+      else if (node.op == Op::cumprod) keys = product_keys(g, order, m, g.product);
+      else if (g.nans) keys = {0, 0, true};
+      else if (unsure) keys = Keys::free(order);
+      else if (!keys.nan && keys.low <= order.zero_above() && keys.high >= order.zero_below())  // the sign of a zero is open
+        keys = {std::min(keys.low, order.zero_below()), std::max(keys.high, order.zero_above())};
+      write.put(at, maybe_unrounded(keys, order, node, numerics));
+      if (node.attrs->exclusive) add(g, x, from, at), unsure |= !keys_at(x, from, at).exact();
+    }
+  }
   return Done{};
 }
 

@@ -49,6 +49,7 @@ Result<std::vector<Ranges>> evaluate_ranges(const Graph& graph, std::span<const 
     Status done = Done{};
     if (is_view(node.op)) done = view_ranges(node, args, *sizes, all[id]);
     else if (is_reduce(node.op)) done = reduce_ranges(*primitives, node, all, *sizes, numerics, all[id]);
+    else if (is_scan(node.op)) done = scan_ranges(node, *args[0], numerics, all[id]);
     else if (is_elementwise(node.op)) done = elementwise_ranges(node, args, numerics, all[id]);
     if (!done) return done.error();
   }

@@ -51,6 +51,7 @@ Status evaluate_into(const Node& n, std::span<const Tensor* const> args, const S
     case Form::exact:
     case Form::formula: return evaluate_elementwise(n, args, result);
     case Form::reduce: return evaluate_reduce(n, *args[0], result);
+    case Form::scan: evaluate_scan(n, *args[0], result); return Done{};
     case Form::view: evaluate_view(n, args, sizes, result); return Done{};
     case Form::leaf: break;
     case Form::composite: return internal_error("a composite that was not decomposed");

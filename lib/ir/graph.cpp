@@ -64,7 +64,7 @@ bool Attrs::operator==(const Attrs& o) const {
   return axes == o.axes && perm == o.perm && shape == o.shape && start == o.start && stop == o.stop && step == o.step &&
          low == o.low && high == o.high && axis == o.axis && groups == o.groups && ddof == o.ddof && parts == o.parts &&
          index == o.index && same_bits(alpha, o.alpha) && same_bits(beta, o.beta) && same_bits(eps, o.eps) && to == o.to &&
-         keep == o.keep && last == o.last && relax == o.relax &&
+         keep == o.keep && last == o.last && exclusive == o.exclusive && reverse == o.reverse && relax == o.relax &&
          (value == o.value || (value && o.value && *value == *o.value));
 }
 
@@ -88,7 +88,7 @@ uint64_t Attrs::hash() const {
   dims(high);
   for (int64_t n : {axis, groups, ddof, parts, index}) h.add(static_cast<uint64_t>(n));
   for (double x : {alpha, beta, eps}) h.add(std::bit_cast<uint64_t>(x));
-  h.add(static_cast<uint64_t>(to)).add(keep).add(last).add(relax).add(value ? hash_tensor(*value) : 0);
+  h.add(static_cast<uint64_t>(to)).add(keep).add(last).add(exclusive).add(reverse).add(relax).add(value ? hash_tensor(*value) : 0);
   return h.value();
 }
 

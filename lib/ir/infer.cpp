@@ -336,6 +336,12 @@ Types infer_gather(const Call& call) {
   return Type{call.x().dtype, *both};
 }
 
+Types infer_scan(const Call& call) {
+  if (auto fits = check_domain(call, call.x()); !fits) return fits.error();
+  if (auto fits = normalise_axis(call.attrs.axis, call.x()); !fits) return fits.error();
+  return call.x();
+}
+
 Types infer_split(const Call& call) {
   Attrs& a = call.attrs;
   if (auto fits = normalise_axis(a.axis, call.x()); !fits) return fits.error();
@@ -362,6 +368,7 @@ Types infer_shape(const Call& call) {
     case Op::reverse: return infer_reverse(call);
     case Op::gather: return infer_gather(call);
     case Op::split: return infer_split(call);
+    case Op::cumsum: case Op::cumprod: case Op::cummin: case Op::cummax: return infer_scan(call);
     default: return internal_error("no rule for its shape");
   }
 }
@@ -466,10 +473,11 @@ void keep_listed(const OpInfo& card, Attrs& attrs) {
   if (field == #f) kept.f = std::move(attrs.f);
     KEEP(axes) KEEP(perm) KEEP(shape) KEEP(start) KEEP(stop) KEEP(step) KEEP(low) KEEP(high) KEEP(axis) KEEP(groups) KEEP(ddof)
     KEEP(parts) KEEP(index) KEEP(alpha) KEEP(beta) KEEP(eps) KEEP(to) KEEP(keep) KEEP(last) KEEP(value)
+    KEEP(exclusive) KEEP(reverse)
 #undef KEEP
     list.remove_prefix(std::min(end + 1, list.size()));
   }
-  if (card.form != Form::leaf && card.form != Form::view) kept.relax = attrs.relax;
+  if (card.form != Form::leaf && card.form != Form::view && card.form != Form::scan) kept.relax = attrs.relax;
   attrs = std::move(kept);
 }
 

@@ -241,6 +241,8 @@ Status Parser::attribute(Op op, std::string_view field, const std::vector<Value>
   if (field == "to") return put(cursor_.dtype(), a.to);
   if (field == "keep") return put(boolean(), a.keep);
   if (field == "last") return put(boolean(), a.last);
+  if (field == "exclusive") return put(boolean(), a.exclusive);
+  if (field == "reverse") return put(boolean(), a.reverse);
   if (field == "relax") return put(relax(), a.relax);
   if (field == "value") {
     auto tensor = op == Op::pad && !args.empty() ? take_elements(cursor_, builder_->type(args[0]).dtype, {}) : take_tensor(cursor_);
@@ -252,7 +254,7 @@ Status Parser::attribute(Op op, std::string_view field, const std::vector<Value>
 }
 
 bool takes_attribute(Op op, std::string_view field) {
-  if (field == "relax") return !is_leaf(op) && !is_view(op);
+  if (field == "relax") return !is_leaf(op) && !is_view(op) && !is_scan(op);
   std::string_view list = info(op).attributes;
   while (!list.empty()) {
     const size_t end = std::min(list.find(' '), list.size());

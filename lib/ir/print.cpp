@@ -62,6 +62,8 @@ std::string attribute_text(Op op, std::string_view field, const Attrs& a, const 
   if (field == "eps") return same_bits(a.eps, d.eps) ? "" : double_text(a.eps);
   if (field == "to") return info(op).rule == Rule::index && a.to == DType::i64 ? "" : std::string(name(a.to));
   if (field == "keep") return a.keep ? "true" : "";
+  if (field == "exclusive") return a.exclusive ? "true" : "";
+  if (field == "reverse") return a.reverse ? "true" : "";
   if (field == "last") return a.last ? "true" : "";
   if (field == "value" && op == Op::pad) {
     for (std::byte b : a.value->data)

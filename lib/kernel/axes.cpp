@@ -139,7 +139,7 @@ std::vector<uint16_t> Kernel::stages() const {
     after(inst.map.guard);
     if (inst.kind != Kind::result) continue;
     for (Val input : reductions[inst.reduction].inputs) after(input);
-    stage[k]++;
+    stage[k] += !reductions[inst.reduction].scan;
   }
   return stage;
 }
@@ -207,6 +207,7 @@ void find_varying_axes(Kernel& kernel) {
     if (inst.kind == Kind::result) {
       for (Val input : kernel.reductions[inst.reduction].inputs) inst.varies |= kernel.values[input].varies;
       inst.varies &= AxisSet(~reduced);
+      if (kernel.scans()) inst.varies = AxisSet((1u << kernel.axes.size()) - 1);
     }
   }
 }
@@ -240,7 +241,7 @@ void plan_sweeps(Kernel& kernel) {
   for (size_t k = 0; k < kernel.values.size(); k++) {
     if (kernel.values[k].kind != Kind::result) continue;
     // Any result stands for its reduction: of a pair the first may be unused.
-    std::vector<uint16_t>& reductions = kernel.sweeps[stage[k] - 1u].reductions;
+    std::vector<uint16_t>& reductions = kernel.sweeps[kernel.scans() ? 0 : stage[k] - 1u].reductions;
     if (!std::count(reductions.begin(), reductions.end(), kernel.values[k].reduction)) reductions.push_back(kernel.values[k].reduction);
   }
   if (!full.empty()) kernel.sweeps[store_sweep].stores = full;

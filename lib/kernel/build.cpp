@@ -8,6 +8,8 @@
 // 16 axes; one set of reduced axes; a reduction's result is read one row for one row.
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <stdexcept>
 
 #include "lib/kernel/axes.h"
@@ -48,6 +50,20 @@ bool is_store_of_pieces(const Graph& graph, const Group& group, NodeId root) {
       if (arg == root) return false;
   return std::all_of(node.args.begin(), node.args.end(),
                      [&](NodeId arg) { return graph.node(arg).type.shape == graph.node(node.args[0]).type.shape; });
+}
+
+/// Bits of what a fold begins with, as a register holds them.
+uint64_t identity_bits(Op op, DType type) {
+  const DType held = compute_type(type);
+  const bool greatest = op == Op::reduce_min;
+  if (op == Op::sum) return 0;
+  if (is_float(held)) {
+    const double value = op == Op::prod ? 1 : greatest ? INFINITY : -INFINITY;
+    return held == DType::f64 ? std::bit_cast<uint64_t>(value) : std::bit_cast<uint32_t>(float(value));
+  }
+  if (op == Op::prod) return 1;
+  const uint64_t all = ~uint64_t{0} >> (64 - 8 * bytes(held)), sign = all ^ all >> 1;
+  return is_signed(held) ? (greatest ? all >> 1 : sign) : greatest ? all : 0;
 }
 
 struct Attempt : KernelBuilder {
@@ -157,7 +173,7 @@ struct Attempt : KernelBuilder {
       if (pieces && id == root) continue;
       for (size_t k = 0; k < demands[id].size(); k++) {
         Demand& wanted = demands[id][k];
-        wanted.value = is_reduce(graph.node(id).op) ? reduction(id, wanted) : element(id, wanted);
+        wanted.value = is_reduce(graph.node(id).op) ? reduction(id, wanted) : is_scan(graph.node(id).op) ? scanned(id, wanted) : element(id, wanted);
         if (failed()) return;
       }
     }
@@ -200,6 +216,54 @@ struct Attempt : KernelBuilder {
     reduction.results = {value};
     kernel.reductions.push_back(std::move(reduction));
     return value;
+  }
+
+  /// The fold that a scan runs.
+  static Op folded(Op scan) {
+    return scan == Op::cumsum ? Op::sum : scan == Op::cumprod ? Op::prod : scan == Op::cummin ? Op::reduce_min : Op::reduce_max;
+  }
+
+  Val scanned(NodeId id, const Demand& wanted) {
+    const Node& node = graph.node(id);
+    const DType type = node.type.dtype;
+    Reduction reduction;
+    reduction.op = folded(node.op);
+    reduction.inputs = {demands[node.args[0]][wanted.operands[0]].value};
+    reduction.accumulate = compute_type(type);
+    reduction.scan = true;
+    reduction.exclusive = node.attrs->exclusive;
+    reduction.reverse = node.attrs->reverse;
+    if (node.type.shape[size_t(node.attrs->axis)].is(1)) return scan_of_one(reduction, type);
+    if (depends_on_scan(reduction.inputs[0])) return refuse("scan-of-scan", "a running sum of another one"), Val{0};
+    for (const Reduction& other : kernel.reductions)
+      if (other.op == reduction.op && other.inputs == reduction.inputs && other.exclusive == reduction.exclusive) return other.results[0];
+    Inst inst{Kind::result, node.op, type};
+    inst.reduction = uint16_t(kernel.reductions.size());
+    inst.rounds = is_float(type) && compute_type(type) != type;
+    inst.origin = id;
+    reduction.results = {push(inst)};
+    kernel.reductions.push_back(reduction);
+    return reduction.results[0];
+  }
+
+  /// Along an axis of one element: the identity, or the identity and the element.
+  Val scan_of_one(const Reduction& reduction, DType type) {
+    const Val identity = constant(type, identity_bits(reduction.op, type));
+    if (reduction.exclusive) return identity;
+    const Op op = reduction.op == Op::sum ? Op::add : reduction.op == Op::prod ? Op::mul : reduction.op == Op::reduce_min ? Op::min : Op::max;
+    const Val value = compute(op, type, {identity, reduction.inputs[0]});
+    kernel.values[value].rounds = is_float(type) && compute_type(type) != type;
+    return value;
+  }
+
+  bool depends_on_scan(Val value) const {
+    std::vector<char> does(kernel.values.size(), false);
+    for (Val v = 0; v <= value; v++) {
+      const Inst& inst = kernel.values[v];
+      does[v] = inst.kind == Kind::result;
+      for (Val arg : inst.args) does[v] = does[v] || does[arg];
+    }
+    return does[value];
   }
 
   void store(NodeId output, Val value, const Coords& at) {
@@ -254,6 +318,8 @@ struct Attempt : KernelBuilder {
     for (size_t k = 0; k < atoms.size(); k++) kernel.axes.push_back({atoms[k], atom_reduced[k]});
     drop_unused(kernel);
     arrange_axes(kernel);
+    if (kernel.scans() && std::popcount(kernel.reduced_axes()) != 1)
+      return refuse("scan-axis-split", "a view cuts the axis of a running sum");
     if (kernel.axes.size() > kMaxAxes) return refuse("too-many-axes", "more than 16 axes remain");
     find_varying_axes(kernel);
     if (options.numerics != Numerics::strict) {

@@ -44,6 +44,7 @@ struct KernelBuilder {
   std::vector<std::pair<size_t, size_t>> atom_home;  // list and position, for splits
   bool reduced_known = false;
   int gathers = 0;                  // nested in one another
+  NodeId scan = ~NodeId{0}, fold = ~NodeId{0};  // one of the scans, one of the other reductions
   Kernel kernel;
   std::vector<std::vector<Demand>> demands;  // one list a graph node
   std::vector<char> inside, is_input, is_output;
@@ -80,6 +81,7 @@ struct KernelBuilder {
   void pull_gather(const Node& node, Demand& wanted);
   std::optional<index::Coords> through_reshape(const index::Coords& at, const Shape& to, const Shape& from);
   index::Coords operand_coords(const index::Coords& at, const Shape& shape, const Shape& operand) const;
+  bool scan_fits(NodeId node, const index::Coords& at);
   std::optional<index::Coords> reduce_coords(NodeId node, const index::Coords& at);
   bool covers_kept_atoms(const index::Coords& at, const Shape& shape) const;
   index::Coords identity() const;                    // of the domain's kept dims

@@ -276,6 +276,34 @@ std::optional<Coords> KernelBuilder::reduce_coords(NodeId id, const Coords& at) 
   return out;
 }
 
+/// A scan is computed where it is read, in the order of its axis: its axis becomes the reduced one, and every row of the domain must be
+/// another line of it.
+bool KernelBuilder::scan_fits(NodeId id, const Coords& at) {
+  const Node& node = graph.node(id);
+  const Shape& shape = node.type.shape;
+  const auto axis = static_cast<size_t>(node.attrs->axis);
+  const bool first = scan == ~NodeId{0};
+  if (fold != ~NodeId{0}) return refuse("scan-beside-reduction", "a running sum and a reduction do not share a kernel"), false;
+  if (!first && graph.node(scan).attrs->reverse != node.attrs->reverse)
+    return refuse("scan-directions", "one running sum goes forward, the other one backward"), false;
+  scan = id;
+  std::vector<int> seen(atoms.size(), 0);
+  std::vector<bool> own(atoms.size(), false);
+  for (size_t k = 0; k < shape.size(); k++) {
+    if (shape[k].is(1) && index::is_constant(at[k].at) && at[k].extra == kNoVal) continue;
+    const auto part = index::whole(at[k], shape[k], atoms);
+    if (!part) return refuse("scan-through-view", "a running sum is read through a view that is not one element for one element"), false;
+    for (size_t atom : *part) seen[atom]++, own[atom] = own[atom] || k == axis;
+  }
+  for (size_t k = 0; k < atoms.size(); k++) {
+    if (atoms[k].is(1)) continue;
+    if (seen[k] != 1) return refuse("scan-recomputed", "a running sum would be computed again along an axis that it does not have"), false;
+    if (first) atom_reduced[k] = own[k];
+    else if (own[k] != atom_reduced[k]) return refuse("two-axis-sets", "running sums along different axes do not share a kernel"), false;
+  }
+  return true;
+}
+
 /// The index is computed here and now: where the data is read depends on it.
 void KernelBuilder::pull_gather(const Node& node, Demand& wanted) {
   const auto axis = static_cast<size_t>(node.attrs->axis);
@@ -312,7 +340,14 @@ void KernelBuilder::pull(NodeId id, Demand& wanted) {
   }
   if (is_reduce(node.op)) {
     if (wanted.guard != kNoVal) return refuse("guarded-reduction", "a reduction is read under a pad or a concat");
+    if (scan != ~NodeId{0}) return refuse("scan-beside-reduction", "a running sum and a reduction do not share a kernel");
+    fold = id;
     if (auto at = reduce_coords(id, wanted.at)) read(0, *at, kNoVal);
+    return;
+  }
+  if (is_scan(node.op)) {
+    if (wanted.guard != kNoVal) return refuse("guarded-reduction", "a running sum is read under a pad or a concat");
+    if (node.type.shape[size_t(attrs.axis)].is(1) || scan_fits(id, wanted.at)) read(0, wanted.at, kNoVal);
     return;
   }
   Coords at = wanted.at;

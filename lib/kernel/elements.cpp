@@ -115,7 +115,7 @@ Val KernelBuilder::value_now(NodeId id, uint32_t demand) {
       open.pop_back();
     } else if (!inside[at]) {
       demands[at][k].value = leaf_or_load(at, demands[at][k]);
-    } else if (is_reduce(node.op)) {
+    } else if (is_reduce(node.op) || is_scan(node.op)) {
       refuse("gather-of-reduction", "an index that a reduction gives has to be in memory first");
     } else {
       pull(at, demands[at][k]);

@@ -107,6 +107,9 @@ struct Reduction {
   std::vector<Val> results;  // row values
   DType accumulate = DType::f32;  // type of the running value: f32 for f8, f16, bf16, f32; integers and bool their own
   bool last = false;         // argmax, argmin: of equal values the larger position wins
+  /// A scan: its results are element values, the fold of all elements up to this one along the only reduced axis. They are known in the
+  /// sweep that folds. A kernel's reductions are scans all or none, and all in one direction.
+  bool scan = false, exclusive = false, reverse = false;
 };
 
 /// One pass over the reduced axes of a row: fold these, then (in the same pass) store those.
@@ -127,6 +130,7 @@ struct Kernel {
   AxisSet reduced_axes() const;
   AxisSet kept_axes() const;
   bool has_reductions() const { return !reductions.empty(); }
+  bool scans() const { return has_reductions() && reductions[0].scan; }
   /// First sweep in which a value can be computed: 0, or one more than the sweep of the last reduction it needs.
   std::vector<uint16_t> stages() const;
 };
@@ -140,7 +144,7 @@ struct BuildOptions {
 /// Takes    a group of a verified, decomposed graph (no composites), dims static or symbolic.
 /// Returns  axes, maps, sweeps and reductions; no target, no sizes.
 /// Errors   a refusal (kind input) whose message begins with a stable code and a colon: "two-axis-sets: …", "not-one-domain: …",
-///          "reduction-recomputed: …", "transposed-reduction: …", "too-many-axes: …". The planner asks before it merges.
+///          "reduction-recomputed: …", "scan-…: …", "too-many-axes: …". The planner asks before it merges.
 /// Source   index maps by pulling coordinates from outputs to inputs; reshapes by refining the domain's axes.
 Result<Kernel> build(const Graph& graph, const Group& group, const BuildOptions& options = {});
 

@@ -111,7 +111,9 @@ std::string print(const Kernel& kernel) {
     const char* folds[] = {"", " online", " welford"};
     out += "reduction " + std::to_string(k) + ": " + std::string(name(reduction.op)) + folds[int(reduction.fold)] + " of";
     for (Val input : reduction.inputs) out += " v" + std::to_string(input);
-    out += " in " + std::string(name(reduction.accumulate)) + (reduction.last ? ", last wins" : "") + "\n";
+    out += " in " + std::string(name(reduction.accumulate)) + (reduction.last ? ", last wins" : "");
+    if (reduction.scan) out += std::string(", at each element") + (reduction.exclusive ? ", exclusive" : "") + (reduction.reverse ? ", from the end" : "");
+    out += "\n";
   }
   for (size_t k = 0; k < kernel.sweeps.size(); k++) {
     out += "sweep " + std::to_string(k) + ":";

@@ -19,6 +19,8 @@ const Case kRows[] = {
     {"logsumexp", "graph @g(%x: bf16[N,C]) -> f32[N] { %c = cast %x {to=f32}\n %y = logsumexp %c {axes=[1]}\n return %y }"},
     {"row_sum", "graph @g(%x: f32[N,C]) -> f32[N] { %y = sum %x {axes=[1]}\n return %y }"},
     {"row_argmax", "graph @g(%x: i8[N,C]) -> i64[N] { %y = argmax %x {axes=[1]}\n return %y }"},
+    {"row_scan", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=1}\n return %y }"},
+    {"column_scan", "graph @g(%x: bf16[N,C,24]) -> bf16[N,C,24] { %y = cumsum %x {axis=1}\n return %y }"},
     {"column_sums", "graph @g(%x: f32[N,C,24]) -> f32[N,24] { %y = sum %x {axes=[1]}\n return %y }"},
     {"column_sums_wide", "graph @g(%x: f16[N,C,4096]) -> f16[N,4096] { %y = mean %x {axes=[1]}\n return %y }"},
     {"plane_norm", R"(graph @g(%x: f32[N,C,49], %m: f32[1,1,1]) -> f32[N,C,49] {

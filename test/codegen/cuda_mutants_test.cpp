@@ -129,12 +129,15 @@ const Spare kSpare[] = {
     {"rows", "if (whole < span && thread < 16 / E) {", "at < span, below it, says the same"},
     {"rows", "if (thread < 16 / E) {", "at < head and tail + at < bytes, below it, say the same"},
     {"rows", "if (first < rows) together(); / if (++slot == Slots) slot = 0; -> (true)", "one more behind the last tile is only work"},
+    {"scan", "__threadfence(); / last = atomicAdd(counters + 1, 1u) == blocks - 1;", "keeps a flag that is raised late from landing behind the zero; the runner's memory delays no store"},
+    {"scan_columns", "if (n <= 0 || first + s >= columns) continue;", "forward, what is folded behind the end reaches nobody; backward and parts need it"},
     {"column", "safe = K::Shifted && last < end ? last : end; / #pragma unroll 1 -> last", "where nothing is shifted: fewer positions at a time, the same bits"},
     // Of two guards one is enough: for n <= 0 elements the body loads, folds and stores none. The outer one saves the work.
     {"pointwise", "if (left <= 0) break;", "n <= 0"},
     {"rows", "if (K::Exact || left > 0) {", "n <= 0"},
     {"four_rows", "if (K::Exact || left > 0) {", "n <= 0"},
     {"rows_together", "if ((K::Exact || left > 0) && live(r)) {", "the same lanes store the last row again, the same bits"},
+    {"scan", "if (left > 0) { / K::element_at", "n <= 0"},
     {"column", "if (n > 0) / each_position<", "n = 0"},
     {"column", "if (y == 0 && n > 0) K::row_store", "n = 0"},
     // Arguments that this kernel does not look at.

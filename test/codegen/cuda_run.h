@@ -167,9 +167,11 @@ inline Ran run(const Subject& s, const Sizes& sizes, const std::vector<Tensor>& 
     std::fill(counters, counters + launch.counters + 1, 0);
     const std::vector<std::byte> args = pack(code, s.kernel, binding, f, launch, states, counters);
     simt::Launch l;
-    // Of 32-bit numbers of tiles and held rows every grid has room for all, and the code counts on it.
-    const bool once = !code.schedule.wide_index && (code.schedule.skeleton == Template::pointwise ||
-                                                    (code.schedule.skeleton == Template::rows && code.schedule.keep == Keep::registers));
+    // Of 32-bit numbers of tiles, held rows and scans every grid has room for all, and the code counts on it; so do parts of scans.
+    const Schedule& c = code.schedule;
+    const bool once = c.skeleton == Template::scan && c.finish == Finish::last_block ? true
+                      : !c.wide_index && (c.skeleton == Template::pointwise || c.skeleton == Template::scan ||
+                                          (c.skeleton == Template::rows && c.keep == Keep::registers));
     l.grid = {how.most_blocks && !once ? std::min(how.most_blocks, launch.grid[0]) : launch.grid[0], launch.grid[1], launch.grid[2]};
     l.block = {launch.block, 1, 1};
     l.cluster = launch.cluster;

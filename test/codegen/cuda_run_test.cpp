@@ -204,6 +204,23 @@ const Case kCases[] = {
     {"logsumexp", "graph @g(%x: f32[N,C]) -> f32[N] { %y = logsumexp %x {axes=[1]}\n return %y }", shapes({{3, 31}, {2, 1000}, {1, 40000}, {3, 0}}), 1e-5},
     {"column_var", "graph @g(%x: f32[N,C]) -> f32[C] { %y = var %x {axes=[0], ddof=1}\n return %y }", shapes({{2, 1}, {31, 33}, {1000, 64}}), 1e-4},
     {"full_var", "graph @g(%x: f32[N]) -> f32[] { %y = var %x {axes=[0], ddof=1}\n return %y }", lengths("N", {2, 1000, 40003}), 1e-4},
+    {"cumsum_rows", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=1}\n return %y }", shapes({{1, 1}, {70, 4}, {9, 7}, {5, 128}, {3, 1001}, {2, 4100}, {1, 66000}}), 1e-3},
+    {"cumsum_rows_back", "graph @g(%x: bf16[N,C]) -> bf16[N,C] { %y = cumsum %x {axis=1, reverse=true, exclusive=true}\n return %y }", shapes({{1, 1}, {9, 24}, {2, 5000}}), 1e-2},
+    {"cumsum_columns", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=0}\n return %y }", shapes({{1, 5}, {33, 67}, {129, 64}, {2100, 12}}), 1e-3},
+    {"cumsum_middle", "graph @g(%x: f16[N,C,12]) -> f16[N,C,12] { %y = cumsum %x {axis=1, reverse=true}\n return %y }", shapes({{1, 1}, {9, 50}}), 1e-2},
+    {"cumsum_integers", "graph @g(%x: i8[N,C]) -> i8[N,C] { %y = cumsum %x {axis=1}\n return %y }", shapes({{3, 5}, {3, 777}, {2, 9000}})},
+    {"cumprod_integers", "graph @g(%x: i64[N,C]) -> i64[N,C] { %y = cumprod %x {axis=0, exclusive=true}\n return %y }", shapes({{3, 5}, {77, 30}})},
+    {"cummax_special", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cummax %x {axis=1}\n return %y }", shapes({{3, 5}, {3, 777}, {2, 9000}})},
+    {"cummin_special", "graph @g(%x: f64[N,C]) -> f64[N,C] { %y = cummin %x {axis=0, reverse=true}\n return %y }", shapes({{3, 5}, {100, 77}})},
+    {"cumsum_fused", R"(graph @g(%m: bool[N,C], %w: f32[C], %r: i32[N,1]) -> (f32[N,C], i32[N,C]) {
+       %i = cast %m {to=i32}
+       %j = add %i, %r
+       %a = cumsum %j {axis=1, exclusive=true}
+       %b = cummax %j {axis=1}
+       %d = sub %a, %b
+       %f = cast %d {to=f32}
+       %y = mul %f, %w
+       return %y, %a })", shapes({{3, 5}, {9, 300}, {3, 1025}})},
     {"full_sum", "graph @g(%x: f32[N]) -> f32[] { %y = sum %x {axes=[0]}\n return %y }", lengths("N", {1, 31, 33, 1000, 4099, 40003}), 1e-3},
     {"full_argmax", "graph @g(%x: f32[N]) -> i64[] { %y = argmax %x {axes=[0], to=i64}\n return %y }", lengths("N", {1, 1000, 40003})},
     {"batch_mean", "graph @g(%x: f32[N,C,28]) -> f32[C] { %y = mean %x {axes=[0,2]}\n return %y }", shapes({{1, 1}, {9, 5}, {64, 3}}), 1e-4},

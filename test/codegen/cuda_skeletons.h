@@ -44,6 +44,12 @@ inline void ring_of_clusters(Schedule& s) { ring_of(s, Keep::shared, 4, 5, 1); }
 inline void ring_again(Schedule& s) { ring_of(s, Keep::reload, 1, 3, 0); }
 inline void ring_of_lanes(Schedule& s) { ring_of(s, Keep::reload, 1, 0, 0); }
 
+/// Parts of 256 elements, 64 a group; of columns, 8 positions, 32 a group.
+inline void scan_parts(Schedule& s) { s.threads = s.lanes_per_row = 64, s.steps = 1, s.finish = Finish::last_block; }
+inline void scan_column_parts(Schedule& s) { s.threads = 64, s.lanes_per_row = 8, s.steps = 1, s.finish = Finish::last_block; }
+inline void scan_small(Schedule& s) { s.threads = 128, s.lanes_per_row = 64, s.steps = 2; }
+inline void scan_column_small(Schedule& s) { s.threads = 64, s.lanes_per_row = 16, s.steps = 2; }
+
 inline const char* const kSoftmax = "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = softmax %x {axes=[1]}\n return %y }";
 inline const char* const kSoftmaxBf16 = "graph @g(%x: bf16[N,C]) -> bf16[N,C] { %y = softmax %x {axes=[1]}\n return %y }";
 inline const char* const kCentre =
@@ -84,6 +90,14 @@ inline const Skeleton kSkeletons[] = {
     {"column", skeletons::kCentreColumns, {{"N", 100}, {"C", 64}}},
     {"column_odd", skeletons::kCentreColumns, {{"N", 128}, {"C", 67}}},
     {"column_split", skeletons::kSumColumns, {{"N", 4000}, {"C", 64}}},
+    {"scan_rows", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=1}\n return %y }", {{"N", 5}, {"C", 1100}}, skeletons::scan_small},
+    {"scan_rows_back", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=1, reverse=true, exclusive=true}\n return %y }", {{"N", 5}, {"C", 203}}},
+    {"scan_columns", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=0}\n return %y }", {{"N", 50}, {"C", 68}}, skeletons::scan_column_small},
+    {"scan_columns_back", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumprod %x {axis=0, reverse=true}\n return %y }", {{"N", 50}, {"C", 67}}},
+    {"scan_parts", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=1}\n return %y }", {{"N", 2}, {"C", 17000}}, skeletons::scan_parts},
+    {"scan_parts_back", "graph @g(%x: f32[N]) -> f32[N] { %y = cummax %x {axis=0, reverse=true}\n return %y }", {{"N", 34002}}, skeletons::scan_parts},
+    {"scan_column_parts", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=0}\n return %y }", {{"N", 531}, {"C", 40}}, skeletons::scan_column_parts},
+    {"scan_column_parts_back", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=0, reverse=true}\n return %y }", {{"N", 270}, {"C", 32}}, skeletons::scan_column_parts},
     {"split", "graph @g(%x: f32[N]) -> f32[] { %y = sum %x {axes=[0]}\n return %y }", {{"N", 200003}}},
     {"split_argmax", "graph @g(%x: f32[N]) -> i64[] { %y = argmax %x {axes=[0], to=i64}\n return %y }", {{"N", 200003}}},
 };

@@ -149,7 +149,9 @@ TEST(Infer, Views) {
       {"iota {axis=0}", "iota: axis 0 is out of range: f32[] has no axes"},
       {"broadcast %z {shape=[1,1,1,1,1,1,1,1,1]}", "broadcast: 9 axes: the rank is at most 8"},
       {"gather %x, %i", "ok f32[4,8]"},
-      {"cumsum %x", "cumsum: not supported yet"},
+      {"cumsum %x {axis=-1, reverse=true}", "ok f32[4,8]"},
+      {"cumsum %x {axis=2}", "cumsum: axis 2 is out of range: f32[4,8] has axes 0 to 1"},
+      {"cumsum %z", "cumsum: axis 0 is out of range: f32[] has no axes"},
       {"rng_uniform %x", "rng_uniform: not supported yet"},
   });
 }

@@ -308,6 +308,12 @@ TEST(OnnxScan, SumsAndProductsInAllFourForms) {
   expect_near(eval(m, {data}), {6, 3, 1, 30, 6, 1});
 }
 
+TEST(OnnxScan, RunsAlongAnAxisOfAnyLength) {
+  Model m = one(14, "CumSum", {value("x", kFloat, {"N", 2})}, {"x", "axis"});
+  m.initializers = {raw("axis", kInt64, {}, bytes_of(std::vector<int64_t>{0}))};
+  expect_near(eval(m, {tensor({3, 2}, {1, 2, 3, 4, 5, 6})}), {1, 2, 4, 6, 9, 12});
+}
+
 TEST(OnnxLoss, IgnoredTargetsWeighNothing) {
   Model m = one(13, "NegativeLogLikelihoodLoss", {value("x", kFloat, {3, 2}), value("t", kInt64, {3})}, {"x", "t", "w"},
                 {integer("ignore_index", -1)});

@@ -9,7 +9,7 @@
 namespace fusec::cli {
 namespace {
 
-const char* const kForms[] = {"leaf", "exact", "formula", "reduce", "view", "composite", "reserved"};
+const char* const kForms[] = {"leaf", "exact", "formula", "reduce", "scan", "view", "composite", "reserved"};
 
 std::string pad(std::string text, size_t width) { return text.append(text.size() < width ? width - text.size() : 1, ' '); }
 
