@@ -161,7 +161,7 @@ Result<Convolution> convolution_of(const ExternCall& call, const ExternValue& x,
 
 void depthwise(const Convolution& c, const float* x, const float* w, float* y) {
   const int64_t all = c.group * c.filters;
-  extern_parallel(c.batch * all, c.taps * c.positions, [&](int64_t begin, int64_t end) {
+  extern_parallel(c.batch * all, c.taps * c.positions / 4, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t batch = row / all, filter = row % all;
       for (int64_t k = 0; k < c.taps; ++k)

@@ -84,7 +84,7 @@ Status requantize(const ExternCall& call, const int32_t* sums, size_t axis) {
     return input_error("one scale is taken, and of the weights one a channel");
   if (!is_byte(y.dtype) || zero.dtype != y.dtype) return input_error("the result and its zero point are u8 or i8");
   const float low = y.dtype == DType::u8 ? 0 : -128, high = y.dtype == DType::u8 ? 255 : 127, add = number(zero, 0);
-  for (int64_t i = 0; i < y.elements(); ++i) {
+  for (int64_t i = 0, all = y.elements(); i < all; ++i) {
     const float scale = call.in(1).f32()[0] * scales.f32()[count == 1 ? 0 : i / inner % count] / call.in(6).f32()[0];
     const float value = std::nearbyint(static_cast<float>(sums[i]) * scale) + add;
     const float within = value > low ? std::min(value, high) : low;  // NaN too
@@ -140,8 +140,8 @@ Status extern_qlinear_conv(const ExternCall& call) {
     const ExternValue& bias = call.in(8);
     if (bias.dtype != DType::i32 || bias.elements() != y.extents[1]) return input_error("the bias is one i32 a channel");
     const int64_t inner = y.elements(2, y.rank());
-    for (int64_t i = 0; i < y.elements(); ++i)
-      sums[i] = sum(sums[i], static_cast<const int32_t*>(bias.data)[i / inner % bias.elements()]);
+    for (int64_t i = 0, all = y.elements(); i < all; ++i)
+      sums[i] = sum(sums[i], static_cast<const int32_t*>(bias.data)[i / inner % y.extents[1]]);
   }
   return requantize(call, sums.get(), 1);
 }

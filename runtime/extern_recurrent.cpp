@@ -141,7 +141,7 @@ struct QuantizedWeights {
 /// `operand` is W or R; its scales and zero points are one a direction, or one a column.
 Result<QuantizedWeights> quantized(const ExternCall& call, const Recurrence& n, size_t operand, size_t scale, size_t zero) {
   const ExternValue &w = call.in(operand), &s = call.in(scale), &z = call.in(zero);
-  const int64_t columns = n.gates * n.hidden, all = n.directions * columns, each = w.elements() / std::max<int64_t>(n.directions, 1);
+  const int64_t columns = n.gates * n.hidden, all = n.directions * columns;
   const bool by_column = s.elements() == all && all != n.directions;
   if (s.dtype != DType::f32 || z.dtype != w.dtype || (w.dtype != DType::u8 && w.dtype != DType::i8) || s.elements() != z.elements() ||
       (!by_column && s.elements() != n.directions))
@@ -151,8 +151,9 @@ Result<QuantizedWeights> quantized(const ExternCall& call, const Recurrence& n, 
   };
   QuantizedWeights out{std::vector<float>(static_cast<size_t>(w.elements())), std::vector<float>(static_cast<size_t>(all))};
   for (int64_t i = 0; i < all; ++i) out.scales[size_t(i)] = s.f32()[by_column ? i : i / columns];
-  for (int64_t i = 0; i < w.elements(); ++i)
-    out.values[size_t(i)] = number(w, i) - number(z, by_column ? i / each * columns + i % columns : i / each);
+  const int64_t rows = all ? w.elements() / all : 0;  // w [directions, rows, columns]
+  for (int64_t i = 0, row = 0; row < n.directions * rows; ++row)
+    for (int64_t c = 0; c < columns; ++c, ++i) out.values[size_t(i)] = number(w, i) - number(z, by_column ? row / rows * columns + c : row / rows);
   return out;
 }
 

@@ -60,6 +60,30 @@ Model network() {
   return m;
 }
 
+/// The quantised ones.
+Model quantized_network() {
+  Model m{.opset = 17};
+  m.inputs = {value("x", kFloat, {1, 2, 4, 4})};
+  m.outputs = {value("h", kFloat, {}), value("j", kFloat, {}), value("o", kUint8, {})};
+  const std::string bytes(72, '\3');
+  m.initializers = {raw("f", kInt8, {2, 2, 3, 3}, bytes.substr(0, 36)), raw("d", kInt8, {4, 3}, bytes.substr(0, 12)), raw("zf", kInt8, {2}, bytes.substr(0, 2)),
+                    raw("zd", kInt8, {3}, bytes.substr(0, 3)), longs("flat", {8, 4}), longs("steps", {4, 2, 4}), raw("g", kUint8, {1, 2, 1, 1}, bytes.substr(0, 2)),
+                    floats("one", {}, {1}), raw("zero", kUint8, {}, "\3"), raw("b", kInt32, {1}, bytes.substr(0, 4)), raw("e", kUint8, {4, 2}, bytes.substr(0, 8)),
+                    raw("w", kInt8, {1, 4, 8}, bytes.substr(0, 32)), raw("r", kInt8, {1, 2, 8}, bytes.substr(0, 16)), floats("s", {1}, {0.1f}), raw("z", kInt8, {1}, "\1")};
+  m.nodes = {node("DynamicQuantizeLinear", {"x"}, {"q", "qs", "qz"}),
+             node("ConvInteger", {"q", "f", "qz", "zf"}, {"c"}, {integers("pads", {1, 1, 1, 1}), integers("strides", {2, 2})}),
+             node("Reshape", {"q", "flat"}, {"a"}),
+             node("MatMulInteger", {"a", "d", "qz", "zd"}, {"p"}),
+             node("Cast", {"c"}, {"h"}, {integer("to", kFloat)}),
+             node("QLinearConv", {"q", "qs", "qz", "g", "one", "zero", "one", "zero", "b"}, {"t"}),
+             node("QLinearMatMul", {"t", "one", "zero", "e", "one", "zero", "one", "zero"}, {"o"}),
+             node("Reshape", {"x", "steps"}, {"l"}),
+             node("DynamicQuantizeLSTM", {"l", "w", "r", "", "", "", "", "", "s", "z", "s", "z"}, {"k"}, {integer("hidden_size", 2)}, "", "com.microsoft"),
+             node("Relu", {"k"}, {"j"}),
+             node("Cast", {"p"}, {"unused"}, {integer("to", kFloat)})};
+  return m;
+}
+
 /// Small enough to run in a test?
 bool small(const WholeModel& model) {
   int64_t all = 0;
@@ -97,17 +121,18 @@ bool try_model(const std::string& bytes) {
 }
 
 TEST(ModelHostile, CutAtEveryByte) {
-  const std::string whole = network().bytes();
-  EXPECT_EQ(try_model(whole), static_cast<bool>(product_library()));
-  for (size_t n = 0; n < whole.size(); ++n) try_model(whole.substr(0, n));
+  for (const std::string& whole : {network().bytes(), quantized_network().bytes()}) {
+    EXPECT_EQ(try_model(whole), static_cast<bool>(product_library()));
+    for (size_t n = 0; n < whole.size(); ++n) try_model(whole.substr(0, n));
+  }
 }
 
 TEST(ModelHostile, Damaged) {
-  const std::string whole = network().bytes();
+  const std::string both[] = {network().bytes(), quantized_network().bytes()};
   std::mt19937 random(1);
   size_t ran = 0;
   for (int round = 0; round < 6000; ++round) {
-    std::string bytes = whole;
+    std::string bytes = both[round % 2];
     for (size_t k = 1 + random() % 3; k-- > 0;) bytes[random() % bytes.size()] = static_cast<char>(random());
     ran += try_model(bytes);
   }
