@@ -667,10 +667,16 @@ void scan(Scene& c) {
   int64_t steps = 1, held = 0;
   if (c.column) {
     steps = pow2_floor(std::clamp<int64_t>(64 / std::max<int64_t>(c.loaded, 4), 1, 8));
-    const int64_t Y = std::min<int64_t>(8, pow2_ceil(ceil_div(std::max<int64_t>(1, c.facts.columns), steps)));
-    s.threads = 256;
-    s.lanes_per_row = uint16_t(s.threads / Y);
-    if (c.facts.columns >= 16 * Y * steps) s.finish = Finish::last_block;
+    int64_t Y = std::min<int64_t>(8, pow2_ceil(ceil_div(std::max<int64_t>(1, c.facts.columns), steps))), X = 256 / Y;
+    // Long columns in parts of many positions, so that their chain is short; whatever the number of columns, but of a run of few.
+    if (c.facts.columns >= 16 * Y * steps) {
+      const bool known = c.kernel.axes[s.vector_axis].extent.is_constant();
+      X = known ? std::clamp<int64_t>(pow2_ceil(ceil_div(vector_extent(c), c.V)), 1, 8) : 8;
+      Y = std::min<int64_t>(256 / X, 64);
+      s.finish = Finish::last_block;
+    }
+    s.threads = uint16_t(X * Y);
+    s.lanes_per_row = uint16_t(X);
     held = 3 * words * c.V;
   } else {
     const int64_t vectors = std::max<int64_t>(1, ceil_div(c.facts.columns, c.V));

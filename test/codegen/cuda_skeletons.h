@@ -44,7 +44,7 @@ inline void ring_of_clusters(Schedule& s) { ring_of(s, Keep::shared, 4, 5, 1); }
 inline void ring_again(Schedule& s) { ring_of(s, Keep::reload, 1, 3, 0); }
 inline void ring_of_lanes(Schedule& s) { ring_of(s, Keep::reload, 1, 0, 0); }
 
-/// Parts of 256 elements, 64 a group; of columns, 8 positions, 32 a group.
+/// Parts of 256 elements, 128 a group; of columns, 8 positions, 32 a group.
 inline void scan_parts(Schedule& s) { s.threads = s.lanes_per_row = 64, s.steps = 1, s.finish = Finish::last_block; }
 inline void scan_column_parts(Schedule& s) { s.threads = 64, s.lanes_per_row = 8, s.steps = 1, s.finish = Finish::last_block; }
 inline void scan_small(Schedule& s) { s.threads = 128, s.lanes_per_row = 64, s.steps = 2; }
@@ -94,7 +94,7 @@ inline const Skeleton kSkeletons[] = {
     {"scan_rows_back", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=1, reverse=true, exclusive=true}\n return %y }", {{"N", 5}, {"C", 203}}},
     {"scan_columns", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=0}\n return %y }", {{"N", 50}, {"C", 68}}, skeletons::scan_column_small},
     {"scan_columns_back", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumprod %x {axis=0, reverse=true}\n return %y }", {{"N", 50}, {"C", 67}}},
-    {"scan_parts", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=1}\n return %y }", {{"N", 2}, {"C", 17000}}, skeletons::scan_parts},
+    {"scan_parts", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=1}\n return %y }", {{"N", 2}, {"C", 33000}}, skeletons::scan_parts},
     {"scan_parts_back", "graph @g(%x: f32[N]) -> f32[N] { %y = cummax %x {axis=0, reverse=true}\n return %y }", {{"N", 34002}}, skeletons::scan_parts},
     {"scan_column_parts", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=0}\n return %y }", {{"N", 531}, {"C", 40}}, skeletons::scan_column_parts},
     {"scan_column_parts_back", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=0, reverse=true}\n return %y }", {{"N", 270}, {"C", 32}}, skeletons::scan_column_parts},

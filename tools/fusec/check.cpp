@@ -52,6 +52,8 @@ std::vector<Dependence> dependences(const Graph& graph, const Sizes& sizes) {
       const double to = double(elements(node.type.shape).value(sizes).value_or(1));
       d.length += std::max(1.0, from / std::max(1.0, to));
     }
+    if ((node.op == Op::cumsum || node.op == Op::cumprod) && is_float(node.type.dtype))
+      d.length += double(node.type.shape[size_t(node.attrs->axis)].value(sizes).value_or(1));
   }
   return out;
 }

@@ -2,12 +2,33 @@
 // decoupled look-back of Merrill & Garland (2016) is not: a part folds the totals of the earlier ones of its group in a tree, and behind that
 // group's front, which the last part of the group before has left:
 //
-//   parts    0 … 255 | 256 … 511 | …       front of a group = front of the one before, and its 256 totals
+//   parts    0 … 511 | 512 … 1023 | …      front of a group = front of the one before, and its 512 totals
+//
+// Who leaves a front has everything else ready when it comes: the fronts are the one chain of a row, a hop of memory each.
 //
 // A block takes the next number when it begins, so whom it waits for has begun. Flags are zero again when the last block ends.
-D void wait_for(const u32* flag) {
+D void see(const u32* flag) {
   while (!*(const volatile u32*)flag) __nanosleep(20);
+}
+D void wait_for(const u32* flag) {
+  see(flag);
   __threadfence();
+}
+// The fold of the parts up to Each from `first` on, in order, as far as they lie below `end`.
+template <int Each, class A> D void fold_parts(const u32* flags, const A* totals, u32 stride, u32 first, u32 end, A& sum) {
+  A part[Each];
+#pragma unroll
+  for (int k = 0; k < Each; ++k)
+    if (first + k < end) see(flags + (first + k));
+  __threadfence();
+#pragma unroll
+  for (int k = 0; k < Each; ++k) {
+    part[k].zero();
+    if (first + k < end) part[k].fresh(totals + (u64)(first + k) * stride);
+  }
+  sum.zero();
+#pragma unroll
+  for (int k = 0; k < Each; ++k) sum.merge(part[k]);
 }
 D void raise_flag(u32* flag) {
   __threadfence();
@@ -36,17 +57,17 @@ template <int Threads> D void end_part(u32* counters, u32 blocks, u32 flags) {
 template <class K, int Steps, int Threads> D void scan_parts(const typename K::Args& a) {
   typedef typename K::Ix Ix;
   typedef typename K::template Acc<0> Acc;
-  constexpr int kWarps = Threads / 32;
-  __shared__ __align__(16) char scratch[2 * kWarps * K::AccBytes];
+  constexpr int kWarps = Threads / 32, kEach = 2, kGroup = Threads * kEach;
+  __shared__ __align__(16) char scratch[(2 * kWarps + 1) * K::AccBytes];
   const u64 policy = K::policy(a);
   const Ix rows = K::rows(a), columns = K::columns(a);
   constexpr Ix kChunk = (Ix)Threads * Steps * K::V;
-  const u32 parts = (u32)((columns + kChunk - 1) / kChunk), groups = (parts + Threads - 1) / Threads, blocks = (u32)rows * parts;
+  const u32 parts = (u32)((columns + kChunk - 1) / kChunk), groups = (parts + kGroup - 1) / kGroup, blocks = (u32)rows * parts;
   u32 *const counters = K::counters(a), *const flags = counters + 2, *const front_flags = flags + blocks;
   Acc *const totals = (Acc*)K::states(a), *const fronts = totals + blocks;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
-  const u32 own = take_number(counters), r = own / parts, p = own % parts, group = p / Threads, place = p % Threads;
+  const u32 own = take_number(counters), r = own / parts, p = own % parts, group = p / kGroup, place = p % kGroup;
   typename K::At t{};
   typename K::Row row;
   K::row_at(a, (Ix)r, t);
@@ -64,30 +85,34 @@ template <class K, int Steps, int Threads> D void scan_parts(const typename K::A
     raise_flag(flags + own);
   }
 
-  // The earlier parts of the group, one a thread, in the order of the scan.
-  const u32 mine = K::Reverse ? Threads - 1 - threadIdx.x : threadIdx.x;
+  // The earlier parts of the group, kEach a thread, in the order of the scan.
+  const u32 mine = (K::Reverse ? Threads - 1 - threadIdx.x : threadIdx.x) * kEach, before = r * groups + group;
   Acc one, sum, lower;
-  one.zero();
-  if (mine < place) {
-    const u32 part = own - place + mine;
-    wait_for(flags + part);
-    one.fresh(totals + part);
-  }
+  fold_parts<kEach>(flags, totals, 1, own - place + mine, own, one);
   scan_warp<32, K::Reverse>(one, sum);
   at += kWarps;
   if (lane == 0) sum.put(at + warp);
-  if (threadIdx.x == 0 && group) wait_for(front_flags + (r * groups + group));
   __syncthreads();
   scan_parties<kWarps, 1, K::Reverse>(at, warp, one, sum);
+  at += kWarps;
   lower.zero();
-  if (group) lower.fresh(fronts + (r * groups + group));
-  lower.merge(sum);
-  if (threadIdx.x == 0 && place == Threads - 1 && p + 1 < parts) {
-    Acc next = lower;
-    next.merge(all);
-    next.put(fronts + (r * groups + group + 1));
-    raise_flag(front_flags + (r * groups + group + 1));
+  if (threadIdx.x == 0 && group) {
+    wait_for(front_flags + before);
+    lower.fresh(fronts + before);
+    lower.put(at);
   }
+  if (threadIdx.x == 0 && place == kGroup - 1 && p + 1 < parts) {
+    Acc next = lower;
+    next.merge(sum);
+    next.merge(all);
+    next.put(fronts + (before + 1));
+    raise_flag(front_flags + (before + 1));
+  }
+  if (group) {
+    __syncthreads();
+    lower.get(at);
+  }
+  lower.merge(sum);
   lower.merge(front);
   chunk.write(a, t, row, first, columns, lower);
   if constexpr (K::RowStores)
@@ -100,7 +125,7 @@ template <class K, int X, int Steps, int Threads> D void scan_column_parts(const
   typedef typename K::Ix Ix;
   typedef typename K::template Acc<0> Acc;
   constexpr int Y = Threads / X, kEach = 4, kGroup = Y * kEach;
-  __shared__ __align__(16) char scratch[2 * Threads * K::AccBytes];
+  __shared__ __align__(16) char scratch[(2 * Threads + X) * K::AccBytes];
   const u64 policy = K::policy(a);
   const Ix rows = K::rows(a), columns = K::columns(a);
   constexpr Ix kChunk = (Ix)Y * Steps;
@@ -129,30 +154,33 @@ template <class K, int X, int Steps, int Threads> D void scan_column_parts(const
   __syncthreads();
   if (threadIdx.x == 0) raise_flag(flags + own);
 
-  const u32 mine = (K::Reverse ? Y - 1 - y : y) * kEach;
+  const u32 mine = (K::Reverse ? Y - 1 - y : y) * kEach, before = strip * groups + group;
   Acc one, sum, lower;
-  sum.zero();
-  for (u32 k = mine; k < mine + kEach && k < place; ++k) {
-    wait_for(flags + (own - place + k));
-    one.fresh(totals + (u64)(own - place + k) * X);
-    sum.merge(one);
-  }
+  fold_parts<kEach>(flags, totals, X, own - place + mine, own, one);
   at += Threads;
-  sum.put(at + y * X);
-  const u32 before = strip * groups + group;
-  if (threadIdx.x == 0 && group) wait_for(front_flags + before);
+  one.put(at + y * X);
   __syncthreads();
   scan_parties<Y, X, K::Reverse>(at, y, one, sum);
+  at += Threads;
   lower.zero();
-  if (group) lower.fresh(fronts + (u64)before * X);
-  lower.merge(sum);
+  if (y == 0 && group) {
+    wait_for(front_flags + before);
+    lower.fresh(fronts + (u64)before * X);
+    lower.put(at);
+  }
   if (place == kGroup - 1 && p + 1 < parts) {
     Acc next = lower;
+    next.merge(sum);
     next.merge(all);
     if (y == 0) next.put(fronts + (u64)(before + 1) * X);
     __syncthreads();
     if (threadIdx.x == 0) raise_flag(front_flags + (before + 1));
   }
+  if (group) {
+    __syncthreads();
+    lower.get(at);
+  }
+  lower.merge(sum);
   lower.merge(front);
   chunk.write(a, t, n, row, first, columns, lower);
   if constexpr (K::RowStores)
