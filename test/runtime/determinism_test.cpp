@@ -177,17 +177,18 @@ TEST(Determinism, FiftyOrdersOfThreads) {
   }
 }
 
-/// Every reduction and composite of rows, on every float: a graph over [N,C] with the row's results.
+/// Every reduction, scan and composite of rows, on every float: a graph over [N,C] with the row's results.
 std::vector<Graph> row_graphs(std::initializer_list<DType> types) {
   std::vector<Graph> out;
   for (int k = 0; k < kOps; ++k) {
     const OpInfo& card = info(Op(k));
-    const bool reduces = card.form == Form::reduce || (card.form == Form::composite && (card.rule == Rule::reduce || card.rule == Rule::keep));
+    const bool reduces = card.form == Form::reduce || card.form == Form::scan || (card.form == Form::composite && (card.rule == Rule::reduce || card.rule == Rule::keep));
     if (!reduces || Op(k) == Op::batch_norm || Op(k) == Op::group_norm) continue;
     for (DType type : types) {
       GraphBuilder b{std::string(card.name)};
       Attrs attrs;
       attrs.axes = {1};
+      attrs.axis = 1;
       attrs.eps = 1e-5;
       attrs.to = DType::i64;
       Value x = b.input("x", {type, {Dim::symbol("N"), Dim::symbol("C")}});
