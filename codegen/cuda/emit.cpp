@@ -126,7 +126,7 @@ std::string Emitter::row_stage(size_t stage, std::string*) {
   };
   for (Val v : now)
     if (k_.values[v].kind == Kind::result) {
-      std::string value = result_text(k_, k_.values[v], state_layout(k_, stage - 1, lanes()));
+      std::string value = result_text(w_, k_.values[v], stage - 1, state_layout(k_, stage - 1, lanes()));
       if (!view_.wide(v) && lanes() > 1)
         for (size_t at; (at = value.find("[e]")) != std::string::npos;) value.replace(at, 3, "[0]");
       keep(v, value);

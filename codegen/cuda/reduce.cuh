@@ -45,11 +45,20 @@ template <bool Max, bool Last, class T> D bool beats(T x, i64 j, T y, i64 i) {
 
 template <class T> D T peer(T x, int mask) { return (T)__shfl_xor_sync(0xffffffffu, x, mask); }
 
-// Merges over `Lanes` neighbouring lanes of a warp (a power of two). merge is symmetric to the bit, so both sides end alike.
-template <int Lanes, class A> D void butterfly(A& acc) {
+// Merges over `Lanes` neighbouring lanes of a warp (a power of two), for R rows at once. merge is symmetric to the bit, so both sides end
+// alike. A state that `Meets` has a way of its own for all of them.
+template <int Lanes, class A, int R> D void butterfly(A (&acc)[R]) {
+  if constexpr (A::Meets && Lanes > 1) {
 #pragma unroll
-  for (int m = 1; m < Lanes; m *= 2) acc.merge(acc.peer(m));
+    for (int r = 0; r < R; ++r) acc[r].template meet<Lanes>();
+  } else {
+#pragma unroll
+    for (int m = 1; m < Lanes; m *= 2)
+#pragma unroll
+      for (int r = 0; r < R; ++r) acc[r].merge(acc[r].peer(m));
+  }
 }
+template <int Lanes, class A> D void butterfly(A& acc) { butterfly<Lanes>((A(&)[1])acc); }
 
 // Merges over the `Lanes` lanes of a row, for R rows of each lane at once; the block holds Threads / Lanes times as many. `scratch` holds
 // R states of at most Bytes a warp, twice: `turn` alternates between the halves, so that one barrier a merge is enough. The halves are the
@@ -57,10 +66,7 @@ template <int Lanes, class A> D void butterfly(A& acc) {
 template <int Lanes, int Threads, int Bytes, class A, int R> D void merge_lanes(A (&acc)[R], char* scratch, int& turn) {
 #pragma unroll
   for (int r = 0; r < R; ++r) acc[r].settle();
-#pragma unroll
-  for (int m = 1; m < (Lanes < 32 ? Lanes : 32); m *= 2)
-#pragma unroll
-    for (int r = 0; r < R; ++r) acc[r].merge(acc[r].peer(m));
+  butterfly<(Lanes < 32 ? Lanes : 32)>(acc);
   if constexpr (Lanes > 32) {
     constexpr int kWarps = Lanes / 32, kAll = Threads / 32;
     A* at = (A*)(scratch + turn * (R * kAll) * Bytes);
@@ -72,10 +78,7 @@ template <int Lanes, int Threads, int Bytes, class A, int R> D void merge_lanes(
     __syncthreads();
 #pragma unroll
     for (int r = 0; r < R; ++r) acc[r].get(at + (r * kAll + (Threads > Lanes ? threadIdx.x / Lanes * kWarps : 0) + threadIdx.x % kWarps));
-#pragma unroll
-    for (int m = 1; m < kWarps; m *= 2)
-#pragma unroll
-      for (int r = 0; r < R; ++r) acc[r].merge(acc[r].peer(m));
+    butterfly<kWarps>(acc);
   }
 }
 template <int Lanes, int Threads, int Bytes, class A> D void merge_lanes(A& acc, char* scratch, int& turn) {

@@ -3,6 +3,9 @@
 // LeVeque (Algorithms for computing the sample variance, 1983). A lane adds deviations and their squares about a pivot, the mean of its
 // first vector, without a division an element; `settle` makes that the lane's mean and squares before lanes merge. What cancels there
 // is n (pivot - mean)^2, at most n / k of the squares, k elements of the lane's n being the pivot's own.
+// Lanes of a row in registers that are alike meet by sums about the mean of the first of them, and keep what the rounding of a mean left
+// (result 2, which a composite asks for) beside it: a mean of 1e4 and a spread of 1e-2 cost nothing. What cancels there is at most as many
+// times the squares as lanes or warps meet.
 
 #include "codegen/cuda/states.h"
 
@@ -70,7 +73,27 @@ std::string beats(const Reduction& r) {
   return std::string("beats<") + (r.op == Op::argmax ? "true, " : "false, ") + (r.last ? "true>" : "false>");
 }
 
+/// Sums over neighbouring lanes about the mean of the first, a: what a lane's mean is from there.
+std::string meet_text(const Kernel& kernel, size_t j) {
+  const std::string t = c_type(compute_type(kernel.reductions[j].accumulate)), id = n(j), c = "n" + id, m = "m" + id, s = "s" + id, d = "d" + id;
+  std::string out = "    const " + t + " base = __shfl_sync(0xffffffffu, " + m + ", 0, Lanes);\n";
+  out += "    " + t + " a = (" + m + " - base) + " + d + ";\n    " + s + " = fusec_fma(" + c + " * a, a, " + s + ");\n";
+  out += "    _Pragma(\"unroll\") for (int mask = 1; mask < Lanes; mask *= 2) a = a + ::peer(a, mask), " + s + " = " + s + " + ::peer(" + s + ", mask);\n";
+  out += "    " + c + " = " + c + " * (" + t + ")Lanes;\n    const " + t + " shift = a * ((" + t + ")1 / (" + t + ")Lanes), mean = base + shift;\n";
+  out += "    " + s + " = fusec_fma(-" + c + " * shift, shift, " + s + ");\n    " + s + " = " + s + " < (" + t + ")0 ? (" + t + ")0 : " + s + ";\n";
+  return out + "    " + d + " = shift - (mean - base);\n    " + m + " = mean;\n";
+}
+
 }  // namespace
+
+bool alike(const Schedule& s) {
+  return s.skeleton == Template::rows && s.keep == Keep::registers && s.edges == Edges::full && s.block[s.vector_axis] != 0;
+}
+
+bool keeps_rest(const Kernel& kernel, const Schedule& s, size_t sweep) {
+  const std::vector<uint16_t>& all = kernel.sweeps[sweep].reductions;
+  return alike(s) && all.size() == 1 && kernel.reductions[all[0]].fold == Fold::welford;
+}
 
 StateLayout state_layout(const Kernel& kernel, size_t sweep, unsigned lanes) {
   StateLayout out;
@@ -105,20 +128,17 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
   const std::string x = many ? "[e]" : "", self = "AccOf<" + n(sweep) + ">";
   const std::string loop = many ? "    " + each_begin(layout.lanes) + "\n" : "";
   const std::string end = many ? "    " + each_end(layout.lanes) + "\n" : "";
-  // Rows in registers that fill all their lanes: whoever meets has the same count, a constant, so it does not travel.
-  const Schedule& schedule = w.schedule;
-  const bool alike = schedule.skeleton == Template::rows && schedule.keep == Keep::registers && schedule.edges == Edges::full &&
-                     schedule.block[schedule.vector_axis] != 0;
+  const bool equal = alike(w.schedule), rest = keeps_rest(kernel, w.schedule, sweep);
   std::string members, zero, merge, settle, peer, fresh, put, get;
   for (const auto& f : layout.fields) {
     members += "  " + c_type(f.type) + " " + f.name + (many ? "[" + n(layout.lanes) + "]" : "") + ";\n";
-    if (f.name[0] == 'd') {  // 0 once a lane has settled: it does not travel
+    if (f.name[0] == 'd' && !rest) {  // 0 once a lane has settled: it does not travel
       peer += "    out." + f.name + x + " = 0;\n";
       get += "    " + f.name + x + " = 0;\n";
       fresh += "    " + f.name + x + " = 0;\n";
       continue;
     }
-    if (f.name[0] == 'n' && alike) {
+    if (f.name[0] == 'n' && equal) {
       peer += "    out." + f.name + x + " = " + f.name + x + ";\n";
       continue;
     }
@@ -149,8 +169,8 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
       const std::string d = "d" + n(j) + x;
       zero += "    " + c + " = " + m + " = " + s + " = " + d + " = (" + t + ")0;\n";
       settle += "    if (" + c + " != (" + t + ")0) {\n      const " + t + " shift = " + d + " / " + c + ", rest = fusec_fma(-" + d + ", shift, " + s +
-                ");\n      " + m + " = " + m + " + shift;\n      " + s + " = rest < (" + t + ")0 ? (" + t + ")0 : rest;\n      " + d + " = (" + t +
-                ")0;\n    }\n";
+                ");\n      const " + t + " mean = " + m + " + shift;\n      " + s + " = rest < (" + t + ")0 ? (" + t + ")0 : rest;\n      " + d + " = " +
+                (rest ? "shift - (mean - " + m + ")" : "(" + t + ")0") + ";\n      " + m + " = mean;\n    }\n";
       // Lanes of equal counts, the usual case, need no division. A side without elements leaves the other as it is.
       merge += "    if (" + c + " == o." + c + ") {\n      const " + t + " d = o." + m + " - " + m + ";\n      " + s + " = (" + s + " + o." + s +
                ") + (d * d) * (" + c + " * (" + t + ")0.5);\n      " + m + " = " + m + " * (" + t + ")0.5 + o." + m + " * (" + t + ")0.5;\n      " + c +
@@ -160,8 +180,9 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
                " = " + m + " * (" + c + " * r) + o." + m + " * (o." + c + " * r);\n      " + c + " = count;\n    }\n";
     }
   }
-  std::string out = "template <> struct __align__(8) " + self + " {\n" + members;
+  std::string out = "template <> struct __align__(8) " + self + " {\n  enum { Meets = " + n(rest) + " };\n" + members;
   const std::string inl = "  __device__ __forceinline__ ";
+  if (rest) out += "  template <int Lanes>" + inl.substr(1) + "void meet() {\n" + meet_text(kernel, kernel.sweeps[sweep].reductions[0]) + "  }\n";
   out += inl + "void zero() {\n" + loop + zero + end + "  }\n";
   out += inl + "void settle() {\n" + (settle.empty() ? "" : loop + settle + end) + "  }\n";
   out += inl + "void merge(const AccOf& o) {\n" + loop + merge + end + "  }\n";
@@ -354,7 +375,8 @@ std::string scan_state_text(Writer& w, size_t sweep, const StateLayout& layout) 
   return state_text(w, sweep, layout, more);
 }
 
-std::string result_text(const Kernel& kernel, const Inst& result, const StateLayout& layout) {
+std::string result_text(const Writer& w, const Inst& result, size_t sweep, const StateLayout& layout) {
+  const Kernel& kernel = w.kernel();
   const Reduction& r = kernel.reductions[result.reduction];
   const std::string id = n(result.reduction), x = layout.lanes > 1 ? "[e]" : "";
   if (r.fold == Fold::op && is_arg(r.op)) return cast(DType::i64, result.type, "acc.at" + id + x);
@@ -369,9 +391,12 @@ std::string result_text(const Kernel& kernel, const Inst& result, const StateLay
     value = result.index == 0 ? "acc.m" + id + x
                               : "(" + m + " != lowest<" + c_type(from) + ">() ? " + exact + " : columns(a) != 0 ? " + m + " - " + m + " : " + sum + ")";
   } else {
-    // The mean of nothing is 0 / 0.
-    value = result.index == 0 ? "(acc.n" + id + x + " != (" + c_type(from) + ")0 ? acc.m" + id + x + " : acc.n" + id + x + " / acc.n" + id + x + ")"
-                              : "acc.s" + id + x;
+    // The mean of nothing is 0 / 0. Who asks what its rounding left gets squares about the mean as it is rounded.
+    const std::string count = "acc.n" + id + x, squares = "acc.s" + id + x, left = "acc.d" + id;
+    const bool rest = keeps_rest(kernel, w.schedule, sweep);
+    if (result.index == 0) value = "(" + count + " != (" + c_type(from) + ")0 ? acc.m" + id + x + " : " + count + " / " + count + ")";
+    else if (result.index == 1) value = rest && r.results.size() > 2 ? "fusec_fma(" + count + " * " + left + ", " + left + ", " + squares + ")" : squares;
+    else value = rest ? count + " * " + left : "(" + c_type(from) + ")0";
   }
   // Running values of narrow types are f32; the result is rounded where the kernel says so.
   if (is_narrow(result.type)) {

@@ -19,6 +19,11 @@ struct StateLayout {
 };
 StateLayout state_layout(const Kernel& kernel, size_t sweep, unsigned lanes);
 
+/// Rows in registers that fill all their lanes: whoever meets has the same count, a constant, so it does not travel.
+bool alike(const Schedule& schedule);
+/// Is a sweep's state one of mean and squares whose lanes meet all at once, and that keeps what the rounding of its mean left?
+bool keeps_rest(const Kernel& kernel, const Schedule& schedule, size_t sweep);
+
 /// The struct, at namespace scope, with `more` members. Uses formulas of the writer.
 std::string state_text(Writer& writer, size_t sweep, const StateLayout& layout, const std::string& more = "");
 /// Ring: `struct LaneOf<S>`, the inputs of one vector with identities for elements that are not there, and what follows for `struct AccOf`:
@@ -35,6 +40,6 @@ void fold_text(Writer& writer, Body& body, size_t sweep, const StateLayout& layo
 std::string scan_state_text(Writer& writer, size_t sweep, const StateLayout& layout);
 
 /// Expression of result `index` of a reduction from `acc`, in compute_type(type of the result); "[e]" where lanes > 1.
-std::string result_text(const Kernel& kernel, const Inst& result, const StateLayout& layout);
+std::string result_text(const Writer& w, const Inst& result, size_t sweep, const StateLayout& layout);
 
 }  // namespace fusec::cuda

@@ -60,20 +60,24 @@ std::optional<Pair> find_pair(const Kernel& kernel) {
   return std::nullopt;
 }
 
-/// A composite's sum of x - mean over the same rows is what the rounding of the mean left. One sweep does not know the mean before it
-/// ends, and takes its deviations from a pivot: nothing is left. A sum that somebody wrote is not granted that.
-void drop_residual(Kernel& kernel, Val deviation) {
+/// A composite's sum of x - mean over the same rows is what the rounding of the mean left: result 2, which a state knows without a sweep
+/// (0 where it does not). A sum that somebody wrote is not granted that.
+void take_residual(Kernel& kernel, uint16_t reduction, Val deviation) {
   for (Reduction& r : kernel.reductions) {
     if (r.fold != Fold::op || r.op != Op::sum || r.inputs.size() != 1 || r.inputs[0] != deviation) continue;
     if (!std::all_of(r.results.begin(), r.results.end(), [&](Val v) { return kernel.values[v].relax & kOnline; })) continue;
-    for (Val result : r.results) kernel.values[result] = {.kind = Kind::constant, .type = kernel.values[result].type, .bits = 0};
+    for (Val result : r.results) {
+      kernel.values[result].reduction = reduction;
+      kernel.values[result].index = 2;
+      kernel.reductions[reduction].results.push_back(result);
+    }
     r.inputs.clear();
     r.results.clear();
   }
 }
 
 void merge(Kernel& kernel, const Pair& pair) {
-  if (pair.fold == Fold::welford) drop_residual(kernel, kernel.values[kernel.reductions[pair.second].inputs[0]].args[0]);
+  const Val deviation = pair.fold == Fold::welford ? kernel.values[kernel.reductions[pair.second].inputs[0]].args[0] : kNoVal;
   Reduction& first = kernel.reductions[pair.first];
   Reduction& second = kernel.reductions[pair.second];
   first.fold = pair.fold;
@@ -101,6 +105,7 @@ void merge(Kernel& kernel, const Pair& pair) {
   first.results.push_back(second.results[0]);
   second.inputs.clear();
   second.results.clear();
+  if (pair.fold == Fold::welford) take_residual(kernel, pair.first, deviation);
 }
 
 /// Values in an order where arguments come first: merging moved some results forward.
