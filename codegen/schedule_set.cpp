@@ -59,8 +59,8 @@ bool set_box(uint16_t (&sizes)[kMaxAxes], unsigned axis, std::string_view text) 
   uint16_t made[kMaxAxes] = {};
   for (size_t k = 0; k < parts.size(); ++k) {
     const std::optional<uint64_t> n = number(parts[k], 65535);
-    if (!n) return false;
-    made[parts.size() == 1 ? axis : k] = uint16_t(*n);
+    if (!n || *n == 0) return false;
+    made[parts.size() == 1 ? axis : k] = uint16_t(parts.size() > 1 && k != axis && *n == 1 ? 0 : *n);  // 0 is 1, and what schedules have
   }
   if (parts.size() == 1) sizes[axis] = made[axis];
   else std::copy(std::begin(made), std::end(made), std::begin(sizes));
@@ -114,6 +114,19 @@ template <class E, size_t N> bool set_word(E& field, const char* const (&names)[
   return false;
 }
 
+/// What a field of words can be, for a message: ": none, registers or …".
+std::string values_of(std::string_view key) {
+  auto list = [](const auto& names) {
+    std::string out;
+    for (const char* name : names) out += (out.empty() ? ": " : ", ") + std::string(name);
+    return out + " are known";
+  };
+  if (key == "skeleton") return list(kTemplateNames);
+  if (key == "keep") return list(kKeepNames);
+  if (key == "edges") return list(kEdgesNames);
+  return key == "finish" ? list(kFinishNames) : "";
+}
+
 enum class Found { yes, bad_value, no };
 
 Found set_field(Schedule& s, std::string_view key, std::string_view value) {
@@ -156,7 +169,9 @@ Status set(Schedule& schedule, std::string_view edit) {
     schedule = std::move(changed);
     return Done{};
   }
-  if (found != Found::no) return input_error("schedule: '" + std::string(edit) + "' has a value that the field cannot take; now it is: " + print(schedule));
+  if (found != Found::no)
+    return input_error("schedule: '" + std::string(edit) + "' has a value that the field cannot take" + values_of(edit.substr(0, at)) +
+                       "; now it is: " + print(schedule));
   std::string names = "skeleton, keep, edges, finish, lane, block, access, access.N, cut";
   for (const NumberField& f : kNumbers) names += std::string(", ") + f.name;
   for (const FlagField& f : kFlags) names += std::string(", ") + f.name;

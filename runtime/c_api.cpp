@@ -57,6 +57,11 @@ fusec::Result<const Buffers*> buffers(const char* function, const fusec::Program
       if (from[i].rank < 0 || from[i].rank > kMostAxes)
         return fusec::input_error(std::string(function) + ": " + what + "[" + std::to_string(i) + "] has rank " + std::to_string(from[i].rank) +
                                   ": 0 to " + std::to_string(kMostAxes) + " is expected");
+    const auto& ports = &to == &kept.inputs ? program.graph().inputs() : program.graph().outputs();
+    for (size_t i = 0; i < count; ++i)  // without extents nothing behind this sees the rank
+      if (const size_t rank = program.graph().node(ports[i].node).type.shape.size(); !from[i].extents && (from[i].strides || from[i].rank) && size_t(from[i].rank) != rank)
+        return fusec::input_error(std::string(function) + ": " + what + "[" + std::to_string(i) + "] has rank " + std::to_string(from[i].rank) +
+                                  ", not " + std::to_string(rank));
     Buffers::fill(to, from, count);
     return fusec::Done{};
   };

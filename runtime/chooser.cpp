@@ -80,6 +80,16 @@ Result<Choice> Chooser::choose(size_t step, const Kernel& kernel, const Facts& f
   if (out.by != Choice::hand) return out;
   if (const std::string why = scheduler.settle(kernel, facts, out.schedule); !why.empty())
     return input_error("schedule of g" + std::to_string(step) + " set by hand: " + why + "; it is: " + print(out.schedule));
+  // What somebody asked for stays as it was asked for, or is refused.
+  for (size_t i = 0; i < edits_.size(); ++i) {
+    const auto applies = [&](const Edit& e) { return e.step == kNoStep || e.step == step; };
+    const std::string field = edits_[i].text.substr(0, edits_[i].text.find('='));
+    const bool last = std::none_of(edits_.begin() + long(i) + 1, edits_.end(), [&](const Edit& e) { return applies(e) && e.text.starts_with(field + "="); });
+    Schedule asked = out.schedule;
+    if (!applies(edits_[i]) || !last || !set(asked, edits_[i].text) || asked == out.schedule) continue;
+    return input_error("schedule of g" + std::to_string(step) + " set by hand: " + edits_[i].text + " does not go with the other fields; with them it is: " +
+                       print(out.schedule));
+  }
   return out;
 }
 

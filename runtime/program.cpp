@@ -496,6 +496,7 @@ Result<Program> compile(const Graph& graph, const CompileOptions& options) {
     ProgramPlan plan;
     if (options.device == "reference") {
       if (Status good = verify(graph); !good) return good.error();
+      if (!options.schedule.empty()) return input_error("schedule: '" + options.schedule[0] + "' is for kernels, and the reference evaluator has none");
       plan.source = std::make_shared<const Graph>(graph);
     } else {
       Result<std::shared_ptr<const Backend>> found = backend(options.device);

@@ -16,7 +16,7 @@ std::string settle(const Kernel& kernel, const Facts& facts, const Device& devic
   Schedule fixed = s;
   const size_t axis = own.vector_axis;
   fixed.steps = own.steps, fixed.lane[axis] = own.lane[axis], fixed.block[axis] = own.block[axis], fixed.access = own.access;
-  if (!(fixed == own)) return "on a CPU only steps, lane, block and access can be set";
+  if (!(fixed == own)) return "on a CPU only steps and access can be set, and lane and block along axis " + std::to_string(axis);
   if (s.access.size() != own.access.size()) return "access: " + std::to_string(own.access.size()) + " entries are expected";
   const bool second = std::count_if(std::begin(own.lane), std::end(own.lane), [](uint16_t n) { return n != 0; }) > 1;
   if (second && (s.steps != own.steps || s.lane[axis] != own.lane[axis] || s.block[axis] != own.block[axis]))

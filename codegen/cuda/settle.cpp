@@ -38,6 +38,8 @@ std::string common(Settling& c) {
   s.min_blocks = uint16_t(std::clamp<int>(s.min_blocks, 1, std::min(32, 2048 / s.threads)));
   if (s.access.size() != c.view.accesses.size()) return "access: " + text(int64_t(c.view.accesses.size())) + " entries are expected";
   if (!c.kernel.axes.empty() && s.vector_axis >= c.kernel.axes.size()) return "axis=" + text(s.vector_axis) + ": the kernel has " + text(int64_t(c.kernel.axes.size())) + " axes";
+  for (unsigned axis = 0; axis < kMaxAxes; ++axis)  // only tiles have two axes
+    if (axis != s.vector_axis && s.skeleton != Template::transpose) s.lane[axis] = s.block[axis] = 0;
   if (!pow2(c.V) || c.V > 16) return "lane=" + text(c.V) + ": a power of two up to 16 is expected";
   const int64_t extent = c.kernel.axes.empty() ? 1 : c.facts.extents[s.vector_axis];
   if (s.edges == Edges::full && extent % c.V) return "lane=" + text(c.V) + " does not divide the extent " + text(extent) + ", and edges=full";

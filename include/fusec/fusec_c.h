@@ -28,7 +28,7 @@ typedef struct fusec_program fusec_program;
 
 typedef struct {
   void* data;
-  const int64_t* extents; /* rank of them; NULL for an output: as the graph says */
+  const int64_t* extents; /* rank of them; NULL for an output: as the graph says, and rank that or 0 */
   const int64_t* strides; /* rank of them, in elements; NULL: dense, row-major */
   int32_t rank;
 } fusec_buffer;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "fusec/graph.h"
+#include "lib/ir/bind.h"
 #include "lib/support/text.h"
 
 namespace fusec {
@@ -81,9 +82,7 @@ struct Binder {
     for (size_t before = ~size_t{0}; before != sizes.size();) {
       before = sizes.size();
       each_dim([&](size_t i, size_t k, const Dim& dim, int64_t extent) {
-        const auto symbol = unknown(dim, sizes);
-        if (!symbol) return;
-        if (const auto size = solve(dim, *symbol, extent, sizes)) set(*symbol, *size, i, k);
+        if (const auto solved = solve_dim(dim, extent, sizes)) set(solved->first, solved->second, i, k);
       });
     }
   }
@@ -162,6 +161,12 @@ struct Binder {
 };
 
 }  // namespace
+
+std::optional<std::pair<std::string, int64_t>> solve_dim(const Dim& dim, int64_t extent, const Sizes& sizes) {
+  const auto symbol = unknown(dim, sizes);
+  const auto size = symbol ? solve(dim, *symbol, extent, sizes) : std::nullopt;
+  return size ? std::optional(std::pair(*symbol, *size)) : std::nullopt;
+}
 
 Result<Sizes> bind(const Graph& graph, std::span<const std::vector<int64_t>> extents) {
   Binder b{graph, extents, {}, {}};

@@ -20,6 +20,8 @@ struct File {
   }
 };
 
+constexpr size_t kMostOfDevice = 64 << 20;  // bytes; /dev/zero gives any number
+
 std::string why(int error) { return std::generic_category().message(error); }
 
 /// errno, or 0 when all bytes are written.
@@ -63,6 +65,7 @@ Result<std::string> read_file(const std::string& path) {
       if (n < 0) return fail(errno);
       if (n == 0) break;
       used += static_cast<size_t>(n);
+      if (S_ISCHR(info.st_mode) && used > kMostOfDevice) return input_error("cannot read " + path + ": a device that gives so much has no end");
       if (used == bytes.size()) bytes.resize(2 * used);
     }
     bytes.resize(used);

@@ -42,17 +42,20 @@ struct Functions {
 
 Result<Functions> open() {
   std::vector<std::string> places;
-  if (const char* given = std::getenv("FUSEC_SIMT")) places.push_back(given);
+  const char* given = std::getenv("FUSEC_SIMT");
+  if (given && !*given) given = nullptr;
   char path[4096];
   const ssize_t length = ::readlink("/proc/self/exe", path, sizeof(path));
   std::string folder(path, length > 0 ? size_t(length) : 0);
   folder.resize(std::min(folder.find_last_of('/'), folder.size()));
-  for (const char* below : {"/", "/simt/", "/test/simt/", "/../lib/"}) places.push_back(folder + below + "libfusec_simt.so");
+  if (given) places.push_back(given);  // that one, or none
+  else for (const char* below : {"/", "/simt/", "/test/simt/", "/../lib/"}) places.push_back(folder + below + "libfusec_simt.so");
   void* library = nullptr;
   std::string why;
   for (const std::string& place : places)
     if ((library = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL))) break;
     else why = ::dlerror();
+  if (!library && given) return environment_error("device simt: FUSEC_SIMT cannot be used: " + why);
   if (!library) return environment_error("device simt: no libfusec_simt.so (built with the tests; FUSEC_SIMT names it): " + why);
   Functions f{};
   std::string missing;

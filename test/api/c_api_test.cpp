@@ -66,6 +66,9 @@ TEST(CApi, WhatCannotBeReadIsRefused) {
   refused(fusec_prepare(nullptr, &in, 1, &out, 1, &call), "fusec_prepare: program must not be NULL");
   refused(fusec_prepare(program, &in, 1, &out, 1, nullptr), "fusec_prepare: call must not be NULL");
   refused(fusec_replay(nullptr, nullptr), "fusec_replay: call must not be NULL");
+  const fusec_buffer other_rank = {y, nullptr, extents, 2}, no_rank = {y, nullptr, nullptr, 0};
+  EXPECT_EQ(fusec_run(program, &in, 1, &other_rank, 1, nullptr, nullptr, 0), FUSEC_INPUT) << "strides that are not there";
+  EXPECT_EQ(fusec_run(program, &in, 1, &no_rank, 1, nullptr, nullptr, 0), FUSEC_OK);
   for (const int32_t rank : {-1, 9, 2147483647}) {
     const fusec_buffer bad = {x, extents, nullptr, rank};
     refused(fusec_run(program, &bad, 1, &out, 1, nullptr, nullptr, 0),

@@ -636,4 +636,72 @@ TEST_F(Cli, BenchFlushesAndChecksFiles) {
 }
 #endif
 
+TEST_F(Cli, SchedulesByHandStayAsAskedOrAreRefused) {
+  write("f.fus", kGraph);
+  const Ran unknown = run("explain f.fus --target cpu --schedule keep=nope");
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_NE(unknown.err.find("none, registers, shared, cluster, reload, cache_buffer are known"), std::string::npos) << unknown.err;
+  EXPECT_EQ(run("explain f.fus --target cpu --schedule lane=0x0").status, 2);
+  EXPECT_EQ(run("run f.fus --dim N=4 --device reference --schedule lane=8").status, 2) << "it has no schedule";
+#if FUSEC_HAS_CUDA
+  for (const char* edit : {"min_blocks=100", "block=7x7", "lane=2x4", "lane=0"})
+    EXPECT_EQ(run(std::string("explain f.fus --target sm_90 --schedule ") + edit).status, 2) << edit;
+  const Ran rounded = run("explain f.fus --target sm_90 --schedule min_blocks=100");
+  EXPECT_NE(rounded.err.find("min_blocks=100 does not go with the other fields; with them it is: pointwise"), std::string::npos) << rounded.err;
+  EXPECT_EQ(run("explain f.fus --target sm_90 --schedule min_blocks=3 --schedule lane=1x4").status, 0);
+  EXPECT_EQ(run("explain f.fus --target sm_90 --schedule min_blocks=100 --schedule min_blocks=3").status, 0) << "the last one holds";
+#endif
+#if FUSEC_HAS_CPU
+  EXPECT_EQ(run("explain f.fus --dim N=3000 --target cpu --schedule lane=1x4").err.find("only steps, lane"), std::string::npos);
+#endif
+}
+
+TEST_F(Cli, TestsSeeWhatIsMistyped) {
+  const std::string graph = "graph @f(%x: f32[2]) -> f32[2] {\n  %r = relu %x\n  return %r\n}\n";
+  for (const char* line : {"; eval @f([1, 2]) == [1, 2]", ";eval: @f([1, 2]) == [1, 2]", "; Eval: @f([1, 2]) == [1, 2]", "; evla: @f([1, 2]) == [1, 2]",
+                           "; expects: unchanged", "; expect-eror: here", "; variant: N"}) {
+    write("t.fus", graph + line + "\n");
+    const Ran r = run("test t.fus --device reference");
+    EXPECT_EQ(r.status, 2) << line << r.out;
+    EXPECT_NE(r.err.find("t.fus:5:1: is this '; "), std::string::npos) << line << r.err;
+  }
+  write("t.fus", graph + "; Expected here: nothing. run it with care\n; note: see @f\n");
+  EXPECT_EQ(run("test t.fus --device reference").out, "0 passed, 0 failed, 1 of which nothing is expected\n");
+  write("t.fus", graph + "; eval: @f([1, 2]) == [1, 2]\n");
+  EXPECT_EQ(run("test t.fus --device reference").out, "2 passed, 0 failed\n");
+}
+
+TEST_F(Cli, TestsGoOnBehindLinksThatLeadNowhere) {
+  fs::create_directory(dir / "d");
+  fs::create_symlink("nowhere.fus", dir / "d" / "a.fus");
+  fs::create_symlink("b.fus", dir / "d" / "b.fus");
+  write("d/c.fus", "graph @f(%x: f32[2]) -> f32[2] {\n  %r = relu %x\n  return %r\n}\n; expect: unchanged\n");
+  const Ran r = run("test d --device reference");
+  EXPECT_EQ(r.out, "1 passed, 2 failed\n");
+  EXPECT_NE(r.err.find("a.fus"), std::string::npos);
+  EXPECT_NE(r.err.find("b.fus"), std::string::npos);
+  EXPECT_EQ(r.status, 2);
+}
+
+TEST_F(Cli, NamesAndSizesAreTakenAsTheyAreWritten) {
+  write("f.fus", kGraph);
+  EXPECT_EQ(run("run f.fus --dim N=2 --graph @f").status, 0) << "as messages write it";
+  EXPECT_EQ(run("run f.fus --dim N=2 -i y=/dev/zero").status, 2) << "it has no end";
+  EXPECT_NE(run("opt f.fus", "FUSEC_LOG=zz").err.find("FUSEC_LOG is ignored"), std::string::npos);
+  for (const char* command : {"explain f.fus", "emit f.fus", "run f.fus"})
+    EXPECT_EQ(run(std::string(command) + " --dim N=4000000000000000000").status, 2) << command;
+#if FUSEC_HAS_CUDA
+  EXPECT_EQ(run("run f.fus --dim N=2 --device simt", "FUSEC_SIMT=/nope").status, 3);
+#endif
+  const std::string twelve = npy("(12,)", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  write("x.npy", twelve);
+  write("g.fus", "graph @g(%x: f32[M*N], %y: f32[M]) -> (f32[M*N], f32[M]) {\n  %z = relu %x\n  %w = relu %y\n  return %z, %w\n}\n");
+  const Ran solved = run("run g.fus -i x=x.npy --dim N=3");
+  EXPECT_EQ(solved.status, 0) << solved.err;
+  EXPECT_NE(solved.out.find("w: f32[4] "), std::string::npos) << solved.out;
+  EXPECT_EQ(run("run g.fus -i x=x.npy --dim N=5").status, 2) << "12 is no multiple of 5";
+  write("h.fus", "graph @h(%\"a=b\": f32[12]) -> f32[12] {\n  %z = relu %\"a=b\"\n  return %z\n}\n");
+  EXPECT_EQ(run("run h.fus -i a=b=x.npy").status, 0);
+}
+
 }  // namespace

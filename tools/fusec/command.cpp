@@ -102,6 +102,8 @@ Result<Graph> load_graph(const std::string& path, const std::string& name) {
   if (!graphs) return graphs.error();
   if (name.empty() && graphs->size() == 1) return graphs->front();
   std::string names;
+  for (const Graph& graph : *graphs)
+    if (name == "@" + graph.name()) return graph;  // as messages write it
   for (const Graph& graph : *graphs) {
     if (graph.name() == name) return graph;
     names += (names.empty() ? "@" : ", @") + graph.name();

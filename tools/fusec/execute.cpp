@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "lib/ir/bind.h"
 #include "lib/ir/convert.h"
 #include "lib/support/hash.h"
 #include "runtime/backend.h"
@@ -151,19 +152,23 @@ Result<std::vector<Tensor>> execute(const ExecuteOptions& options, const Graph& 
 
 std::vector<std::string> test_devices() { return devices(); }
 
-std::pair<std::string, std::string> name_and_file(const std::string& text) {
-  const size_t at = text.find('=');
+std::pair<std::string, std::string> name_and_file(const std::string& text, const std::vector<std::string>& known) {
+  size_t at = text.find('=');
+  for (size_t next = at; next != text.npos; next = text.find('=', next + 1))
+    if (std::find(known.begin(), known.end(), text.substr(0, next)) != known.end()) at = next;
   return at == text.npos ? std::pair{std::string(), text} : std::pair{text.substr(0, at), text.substr(at + 1)};
 }
 
 Result<Tensors> read_inputs(const std::vector<std::string>& specs, const Graph* graph) {
   Tensors given;
   std::optional<std::string> twice;
+  std::vector<std::string> known;
+  for (size_t i = 0; graph && i < graph->inputs().size(); ++i) known.push_back(graph->inputs()[i].name);
   const auto give = [&](const std::string& name, Tensor tensor) {
     if (!given.emplace(name, std::move(tensor)).second) twice = name;
   };
   for (const std::string& spec : specs) {
-    const auto [name, file] = name_and_file(spec);
+    const auto [name, file] = name_and_file(spec, known);
     if (name.empty()) {
       Result<Tensors> tensors = read_tensors(file);
       if (!tensors) return tensors.error();
@@ -222,7 +227,17 @@ Result<Inputs> complete_inputs(const Graph& graph, Tensors given, const std::vec
           return input_error("dim " + names[0] + " is " + std::to_string(found->second.extents[k]) + " in the file of %" + port.name +
                              ", and " + std::to_string(known->second) + " elsewhere");
   }
-  for (const Port& port : graph.inputs()) {  // 2*N and the like, of dims that are known now
+  for (bool more = true; more;) {  // 2*N and M*N, where one dim is not known yet
+    more = false;
+    for (const Port& port : graph.inputs()) {
+      auto found = given.find(port.name);
+      const Shape& shape = graph.node(port.node).type.shape;
+      if (found == given.end() || found->second.extents.size() != shape.size()) continue;
+      for (size_t k = 0; k < shape.size(); ++k)
+        if (const auto solved = solve_dim(shape[k], found->second.extents[k], *sizes)) more |= sizes->insert(*solved).second;
+    }
+  }
+  for (const Port& port : graph.inputs()) {  // the same, of dims that are known now
     auto found = given.find(port.name);
     const Shape& shape = graph.node(port.node).type.shape;
     if (found == given.end() || found->second.extents.size() != shape.size()) continue;

@@ -57,8 +57,9 @@ struct Inputs {
 /// The given tensors, and the rest drawn. `dims` are "N=1024"; other named dims follow from given tensors.
 /// Errors   input: a named dim without a size or with two, a tensor of another type.
 Result<Inputs> complete_inputs(const Graph& graph, Tensors given, const std::vector<std::string>& dims, uint64_t seed);
-/// "NAME=REST" in two; the name is empty without '='.
-std::pair<std::string, std::string> name_and_file(const std::string& text);
+/// NAME=FILE, or FILE, in two; the name is empty without '='. Where there are several, the name is the longest one that is known, else what
+/// stands in front of the first.
+std::pair<std::string, std::string> name_and_file(const std::string& text, const std::vector<std::string>& known);
 /// The tensors of -i: NAME=FILE, or a file whose tensors have names. `graph`, which may be null, says what a nameless one is, and what
 /// types bytes without one have.
 Result<Tensors> read_inputs(const std::vector<std::string>& specs, const Graph* graph);

@@ -27,6 +27,32 @@ bool is_directive(std::string_view line) {
   return false;
 }
 
+/// Is `a` one letter away from `b`: another one, one more, one less, or two in turn?
+bool is_near(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  if (b.size() - a.size() > 1) return false;
+  size_t front = 0, back = 0;
+  while (front < a.size() && a[front] == b[front]) ++front;
+  while (back < a.size() - front && a[a.size() - 1 - back] == b[b.size() - 1 - back]) ++back;
+  const size_t left = a.size() - front - back;
+  return b.size() - front - back <= 1 || (left == 2 && a.size() == b.size() && a[front] == b[front + 1] && a[front + 1] == b[front]);
+}
+
+/// A comment that looks like a directive and is none: "; eval @f(…)", ";eval: …", "; Eval: …", "; evla: …". What it was to be; "" for prose.
+std::string_view mistyped(std::string_view line) {
+  std::string_view text = trim(line.substr(std::min(line.find_first_not_of(';'), line.size())));
+  std::string word;
+  size_t end = 0;
+  for (; end < text.size() && text[end] != ':' && text[end] != ' ' && text[end] != '@'; ++end) word += char(text[end] >= 'A' && text[end] <= 'Z' ? text[end] + 32 : text[end]);
+  const std::string_view rest = trim(text.substr(end));
+  for (std::string_view directive : {kRun, kExpect, kError, kEval, kVariants}) {
+    const std::string_view name = directive.substr(2, directive.size() - 3);
+    const bool called = rest.starts_with(':') || (rest.starts_with('@') && directive == kEval);
+    if (called && is_near(word, name)) return directive;
+  }
+  return "";
+}
+
 std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> out;
   for (size_t at = 0; at < text.size();) {
@@ -142,6 +168,8 @@ Result<FusFile> parse_fus(std::string_view text, std::string name) {
       if (!eval) return eval.error();
       eval->variants = variants;
       file.evals.push_back(std::move(*eval));
+    } else if (const std::string_view meant = line.starts_with(";") ? mistyped(line) : ""; !meant.empty()) {
+      return error_at(file, number, "is this '" + std::string(meant) + "'? As it is written it says nothing");
     } else if (trim(line).empty() || line.starts_with(";")) {
       ++i;
     } else {

@@ -94,6 +94,8 @@ Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options) {
   return plan_kernels(graph, options, **scheduler);
 }
 
+constexpr int64_t kMostBytes = int64_t{1} << 46;  // of a value; execute() refuses the same
+
 Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options, const Scheduler& scheduler) {
   Planned out;
   Result<Sizes> sizes = parse_dims(options.dims);
@@ -104,6 +106,17 @@ Result<Planned> plan_kernels(const Graph& graph, const KernelOptions& options, c
     if (std::find(symbols.begin(), symbols.end(), name) == symbols.end()) return input_error("graph @" + graph.name() + " has no dim " + name);
   for (const std::string& symbol : symbols)
     if (out.sizes.emplace(symbol, 1024).second) out.assumed.push_back(symbol);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Type& type = graph.node(id).type;
+    int64_t size = int64_t(bytes(type.dtype));
+    for (const Dim& dim : type.shape) {
+      const std::optional<int64_t> extent = dim.value(out.sizes);
+      if (!extent || *extent < 0) return input_error("the dim " + dim.text() + " has no sensible value with these sizes");
+      if (*extent == 0) size = 0;
+      if (__builtin_mul_overflow(size, *extent, &size) || size > kMostBytes)
+        return input_error("a value of type " + text(type) + " is larger than any memory with these sizes");
+    }
+  }
   Result<Chooser> chooser = Chooser::make(options.schedule, options.tuning);
   if (!chooser) return chooser.error();
   Result<ProgramPlan> plan = make_plan(graph, {.numerics = options.numerics, .fuse = options.fuse});

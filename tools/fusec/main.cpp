@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -9,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/log.h"
 #include "tools/fusec/command.h"
 #include "tools/fusec/progress.h"
 
@@ -64,6 +66,16 @@ A graph in the text form:
 Exit status: 0 good, 1 a check failed, 2 the input is at fault, 3 the environment is, 70 fusec itself.
 Environment: FUSEC_CACHE_DIR, FUSEC_CACHE_BYTES, FUSEC_TUNING, FUSEC_LOG=off|error|warn|info|debug, FUSEC_OPTIONS (docs/debugging.md).)";
 
+/// CLI11 takes a number beyond 64 bits for the largest one. What is no number at all is its own to refuse.
+std::string not_64_bits(const std::string& text) {
+  const bool negative = text.starts_with("-");
+  const char *begin = text.data() + (text.starts_with("-") || text.starts_with("+")), *end = text.data() + text.size();
+  uint64_t magnitude = 0;
+  const auto [stop, error] = std::from_chars(begin, end, magnitude);
+  const bool fits = error != std::errc::result_out_of_range && (!negative || magnitude <= uint64_t{1} << 63);
+  return fits ? "" : "'" + text + "' does not fit 64 bits";
+}
+
 /// What CLI11 says, and which word is no subcommand: it only says that one is missing.
 std::string usage_error(const CLI::App* app, const CLI::Error& error) {
   const std::vector<std::string> rest = app->remaining();
@@ -118,6 +130,7 @@ int finished(int status) {
 
 int main(int argc, char** argv) {
   set_command(argc, argv);
+  log_debug("fusec 0.1.0");  // a FUSEC_LOG that means nothing is said at once
   CLI::App app("fusec fuses tensor graphs into few kernels and runs them at the rate the memory allows.", "fusec");
   app.formatter(std::make_shared<Wrapped>());  // before the subcommands, which take it over
   app.require_subcommand(1);
@@ -126,6 +139,8 @@ int main(int argc, char** argv) {
   for (const Row& row : kCommands) {
     CLI::App* sub = app.add_subcommand(row.name, row.summary);
     actions.emplace_back(sub, row.add(*sub));
+    for (CLI::Option* option : sub->get_options())
+      if (option->get_type_name() == "INT" || option->get_type_name() == "UINT") option->check(CLI::Validator(not_64_bits, ""));
   }
   app.failure_message(usage_error);
   app.footer(kFooter);  // after the subcommands, which would take it over

@@ -64,7 +64,7 @@ std::vector<std::string> output_names(const Graph& graph) {
 
 Status write_outputs(const std::vector<std::string>& names, const std::vector<Tensor>& values, const std::vector<std::string>& specs) {
   for (const std::string& spec : specs) {
-    const auto [name, file] = name_and_file(spec);
+    const auto [name, file] = name_and_file(spec, names);
     Tensors chosen;
     for (size_t i = 0; i < values.size(); ++i)
       if (name.empty() || names[i] == name) chosen[names[i]] = values[i];
