@@ -28,7 +28,7 @@ struct FuzzOptions {
   std::string directory = ".", planted;
   size_t nodes = 14;
   double elements = 1 << 14;
-  int jobs = 1, most = 20, tries = 400;
+  int jobs = 1, most = 20, tries = 400, runs = 1;
   bool coverage = false;
   Numerics numerics = Numerics::strict;
 };
@@ -69,6 +69,7 @@ struct Fuzzer {
     std::string out;
     for (const std::string& device : how.devices) out += " --device " + device;
     if (options.numerics != Numerics::strict) out += " --numerics " + std::string(word(options.numerics));
+    if (options.runs > 1) out += " --runs " + std::to_string(options.runs);
     if (!options.planted.empty()) out += " --plant " + options.planted;
     return out;
   }
@@ -150,7 +151,7 @@ std::string drawn_text(const Counts& counts) {
 }
 
 Result<Fuzzer> prepared(const FuzzOptions& options) {
-  Fuzzer out{options, {options.devices, options.numerics, {}}, {}};
+  Fuzzer out{options, {options.devices, options.numerics, options.runs, {}}, {}};
   if (out.how.devices.empty()) out.how.devices = {"cpu"};
   if (!options.planted.empty()) {
     const size_t at = options.planted.find('=');
@@ -221,6 +222,7 @@ Action add_fuzz(CLI::App& app) {
   add_list(app, "--device", options->devices, "cpu (default), cuda[:N], simt or reference; may repeat");
   add_numerics_option(app, options->numerics);
   app.add_option("--jobs", options->jobs, "processes; what is drawn and found does not depend on it")->check(CLI::Range(1, 1024));
+  app.add_option("--runs", options->runs, "calls of each program, all of which have to give the same bits")->check(CLI::Range(1, 1000000));
   app.add_option("--nodes", options->nodes, "about how many nodes a graph has")->check(CLI::Range(1, 1000000));
   app.add_option("--elements", options->elements, "of a value at most")->check(CLI::Range(1.0, 1e9));
   app.add_option("-o,--output", options->directory, "where failing graphs are written");

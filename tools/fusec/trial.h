@@ -12,6 +12,7 @@ namespace fusec::cli {
 struct TrialOptions {
   std::vector<std::string> devices;
   Numerics numerics = Numerics::strict;
+  int runs = 1;  // of each call: all of them have to give the same bits. With more than one no output lies in an input's memory
   std::optional<std::pair<Op, Op>> planted;  // the devices are handed a graph with the second op in place of the first
 };
 
