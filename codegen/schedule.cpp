@@ -38,7 +38,7 @@ std::string bytes(const Schedule& s) {
   Writer w;
   for (uint8_t n : {uint8_t(s.skeleton), uint8_t(s.keep), uint8_t(s.edges), uint8_t(s.finish)}) w.number(n, 1);
   for (uint16_t n : {s.threads, s.min_blocks, s.lanes_per_row, s.rows_in_flight, s.cluster, s.steps, s.baked}) w.number(n, 2);
-  for (uint8_t n : {s.slots, s.slices, s.ahead, s.vector_axis}) w.number(n, 1);
+  for (uint8_t n : {s.slots, s.slices, s.ahead, s.column_slots, s.vector_axis}) w.number(n, 1);
   for (uint16_t n : s.lane) w.number(n, 2);
   for (uint16_t n : s.block) w.number(n, 2);
   w.number(s.wide_index | s.dynamic_rows << 1 | s.dependent_launch << 2 | s.merged << 3, 1);
@@ -63,7 +63,7 @@ std::optional<Schedule> parse_schedule(std::string_view text) {
   s.skeleton = Template(number(1)), s.keep = Keep(number(1)), s.edges = Edges(number(1)), s.finish = Finish(number(1));
   good &= s.skeleton <= Template::cpu_tile && s.keep <= Keep::cache_buffer && s.edges <= Edges::each && s.finish <= Finish::next_kernel;
   for (uint16_t* n : {&s.threads, &s.min_blocks, &s.lanes_per_row, &s.rows_in_flight, &s.cluster, &s.steps, &s.baked}) *n = number(2);
-  for (uint8_t* n : {&s.slots, &s.slices, &s.ahead, &s.vector_axis}) *n = number(1);
+  for (uint8_t* n : {&s.slots, &s.slices, &s.ahead, &s.column_slots, &s.vector_axis}) *n = number(1);
   for (uint16_t& n : s.lane) n = number(2);
   for (uint16_t& n : s.block) n = number(2);
   const uint64_t flags = number(1);
@@ -92,6 +92,7 @@ std::string print(const Schedule& s) {
   field(out, "slots", s.slots);
   field(out, "slices", s.slices);
   field(out, "ahead", s.ahead);
+  field(out, "column_slots", s.column_slots);
   if (std::string lane = box(s.lane); !lane.empty()) out += " lane=" + lane + " axis=" + std::to_string(s.vector_axis);
   if (std::string block = box(s.block); !block.empty()) out += " block=" + block;
   field(out, "baked", s.baked);

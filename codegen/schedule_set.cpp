@@ -39,6 +39,7 @@ const NumberField kNumbers[] = {
     {"baked", &Schedule::baked, nullptr},
     {"slots", nullptr, &Schedule::slots},
     {"slices", nullptr, &Schedule::slices},
+    {"column_slots", nullptr, &Schedule::column_slots},
     {"ahead", nullptr, &Schedule::ahead},
     {"axis", nullptr, &Schedule::vector_axis},
 };

@@ -62,12 +62,12 @@ D void bulk_load(char* shared, const char* global, u32 bytes, u64* barrier, u64 
 }
 // The bytes from .. to of an operand that lies between first and last, in whole 16-byte pieces of memory: what lies beside them comes
 // along, but never from outside of the operand. At its own ends single bytes are copied, and zeros beyond. `shared` stands for the piece
-// that `from` begins in. Returns the bytes that travel.
-D u32 bulk_window(char* shared, const char* from, const char* to, const char* first, const char* last, u64* barrier, u64 policy) {
+// that `from` begins in. Returns the bytes that travel. By one lane, or by `Lanes` that share the single bytes.
+template <int Lanes = 1> D u32 bulk_window(char* shared, const char* from, const char* to, const char* first, const char* last, u64* barrier, u64 policy, u32 lane = 0) {
   const char *piece = from - ((u64)from & 15), *begin = piece, *end = to + (-(u64)to & 15);
   auto single = [&](const char* p, const char* stop) {
 #pragma unroll 1
-    for (; p < stop; ++p) shared[p - piece] = p >= first && p < last ? *p : 0;
+    for (p += lane; p < stop; p += Lanes) shared[p - piece] = p >= first && p < last ? *p : 0;
   };
   if (begin < first || end > last) {
     const char* inside = last - ((u64)last & 15);
@@ -82,7 +82,7 @@ D u32 bulk_window(char* shared, const char* from, const char* to, const char* fi
 #endif
     if (end == begin) return 0;
   }
-  bulk_load(shared + (begin - piece), begin, (u32)(end - begin), barrier, policy);
+  if (Lanes == 1 || lane == 0) bulk_load(shared + (begin - piece), begin, (u32)(end - begin), barrier, policy);
   return (u32)(end - begin);
 }
 

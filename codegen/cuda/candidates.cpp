@@ -21,7 +21,7 @@ Edits each(const char* name, const std::set<int>& numbers) {
 /// Around what the model chose: fewer and more blocks a multiprocessor, that is more and fewer registers a thread.
 Edits min_blocks(int own) { return each("min_blocks", {std::max(1, own / 2), own, own + std::max(1, own / 3)}); }
 
-const char kLeaveRing[] = "skeleton=rows slots=0 slices=0 ahead=0 dynamic_rows=0 cluster=1";
+const char kLeaveRing[] = "skeleton=rows slots=0 slices=0 ahead=0 column_slots=0 dynamic_rows=0 cluster=1";
 
 void pointwise(CandidateList& list) {
   const Schedule& s = list.own();

@@ -188,22 +188,31 @@ std::string Emitter::decompose(const std::vector<unsigned>& real, const std::set
 }
 
 /// Ring: a word of each piece that comes out of a slot, all in one.
-std::string Emitter::taken(const std::vector<Val>& list) const {
+std::string Emitter::taken(const std::vector<Val>& list, const std::vector<Val>& from) const {
   std::string out = "0u";
   for (Val v : list) {
-    if (!in_cut(v)) continue;
+    if (!std::count(from.begin(), from.end(), v)) continue;
     const size_t words = (bytes(w_.operand(v).type) * w_.V + 3) / 4, step = std::max<size_t>(1, w_.access(v).bytes / 4);
     for (size_t w = 0; w < words; w += step) out += " | raw.l" + n(v) + ".w[" + n(w) + "]";
   }
   return out;
 }
 
+/// Ring: is it a parameter of the columns that the lanes load themselves, with the stores?
+bool Emitter::loads_ahead(size_t pass, Val v) const {
+  const Inst& inst = k_.values[v];
+  const bool extra = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; });
+  return copies_ && pass == folds_ && !w_.windows() && !w_.access(v).staged && !(inst.varies & view_.row_axes) && !extra && inst.map.guard == kNoVal;
+}
+
 // Loads and folds of each pass, straight from memory.
 void Emitter::passes() {
   for (size_t pass = 0; pass <= folds_; ++pass) {
     const std::vector<Val> list = loads(targets(pass));
-    std::string members;
-    Body load = body(4);
+    std::vector<Val> besides;  // out of the slots of parameters
+    std::string members, beside;
+    bool any_ahead = false;
+    Body load = body(4), ahead = body(4);
     if (!copies_) load.have_policy();
     for (Val v : list) {
       members += "  " + w_.words_type(v) + " l" + n(v) + ";\n";
@@ -216,13 +225,15 @@ void Emitter::passes() {
         continue;
       }
       if (copies_ && w_.access(v).staged) {
-        load.close_loop();
-        const std::string size = n(bytes(w_.operand(v).type)), base = w_.args.field(Slot::pointer, view_.access_of[v]);
-        const std::string lead = w_.access(v).bytes == 16 ? "" : " + ((u32)(u64)" + base + " & 15u)";
-        const size_t all = w_.V * bytes(w_.operand(v).type);
-        load.line(fetch(std::min<size_t>(w_.access(v).bytes, all), all, "kPlain", "raw.l" + n(v),
-                        "columns_at + (" + column_offset(v) + " + column * " + size + lead + ")", "0"));
+        beside += column_fetch(v);
+        besides.push_back(v);
         load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
+        continue;
+      }
+      if (loads_ahead(pass, v)) {
+        ahead.fetch(v, "raw.l" + n(v));
+        load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
+        any_ahead = true;
         continue;
       }
       if (w_.access(v).staged && s_.skeleton == Template::transpose) continue;  // from the tile
@@ -231,8 +242,17 @@ void Emitter::passes() {
       load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
     }
     structs_ += "template <> struct RawOf<" + n(pass) + "> {\n" + members + "};\n";
-    if (copies_) functions_ += "  D u32 taken(Int<" + n(pass) + ">, const Raw<" + n(pass) + ">& raw) { return " + taken(list) + "; }\n";
-    function("load(Int<" + n(pass) + ">, const Args& a, const At& t, int n, " + (copies_ ? "const char* slot, Ix slice, Ix at, const char* columns_at, Ix part, Ix column" : "u64 policy") +
+    if (copies_) functions_ += "  D u32 taken(Int<" + n(pass) + ">, const Raw<" + n(pass) + ">& raw) { return " + taken(list, s_.cut) + "; }\n";
+    if (any_ahead) {
+      loads_ahead_ = true;
+      function("ahead(Int<" + n(pass) + ">, const Args& a, const At& t, int n, Raw<" + n(pass) + ">& raw)", ahead.take());
+    }
+    if (!besides.empty()) {
+      columns_of_ |= 1u << pass;
+      functions_ += "  D u32 taken_beside(Int<" + n(pass) + ">, const Raw<" + n(pass) + ">& raw) { return " + taken(list, besides) + "; }\n";
+      function("beside(Int<" + n(pass) + ">, const Args& a, const At& t, int n, const char* columns_at, Ix slice, Ix at, Raw<" + n(pass) + ">& raw)", beside);
+    }
+    function("load(Int<" + n(pass) + ">, const Args& a, const At& t, int n, " + (copies_ ? "const char* slot, Ix slice, Ix at" : "u64 policy") +
                  ", const Row& row, Raw<" + n(pass) + ">& raw)", load.take());
     if (pass == folds_) break;
     Body fold = body(4);
@@ -352,7 +372,7 @@ std::string Emitter::entry() const {
     case Template::transpose: return "transpose<K, " + threads + ", " + n(s_.block[s_.vector_axis]) + ">(a);";
     case Template::ring:
       return "ring<K, " + threads + ", " + n(std::max<int>(1, s_.cluster)) + ", " + n(std::max<int>(1, s_.steps)) + ", " +
-             n(std::max<int>(1, s_.slots)) + ", " + n(std::max<int>(1, s_.slices)) + ", " + n(s_.ahead) + ">(a);";
+             n(std::max<int>(1, s_.slots)) + ", " + n(std::max<int>(1, s_.slices)) + ", " + n(s_.ahead) + ", " + n(std::max<int>(1, s_.column_slots)) + ">(a);";
     case Template::scan:
       if (s_.finish == Finish::last_block && column_) return "scan_column_parts<K, " + n(s_.lanes_per_row) + ", " + n(s_.steps) + ", " + threads + ">(a);";
       if (s_.finish == Finish::last_block) return "scan_parts<K, " + n(s_.steps) + ", " + threads + ">(a);";

@@ -17,14 +17,28 @@ std::string Emitter::slot_offset(Val v) const {
   return "slice * " + n(size) + (ring_windowed(view_, s_) ? " + " + n(16 * before) : "");
 }
 
-/// The same of the parameters of a block's columns, behind the slots.
+/// The same of a parameter of the columns in a slot of parameters: pieces of 16 bytes, one more where the operand begins between two.
 std::string Emitter::column_offset(Val v) const {
   size_t before = 0, size = 0;
   for (Val c : ring_columns(view_, s_)) {
     if (c == v) break;
     if (w_.access(c).staged) ++before, size += bytes(w_.operand(c).type);
   }
-  return "part * " + n(size) + " + " + n(16 * before);
+  return std::string(w_.windows() ? "(slice + 2 * Granule)" : "slice") + " * " + n(size) + " + " + n(16 * before);
+}
+
+/// A vector of it. Rows that begin anywhere meet a parameter anywhere between pieces, all lanes at the same place.
+std::string Emitter::column_fetch(Val v) {
+  const std::string size = n(bytes(w_.operand(v).type)), base = w_.args.field(Slot::pointer, view_.access_of[v]), raw = "raw.l" + n(v);
+  const std::string lead = w_.access(v).bytes == 16 ? "" : " + ((u32)(u64)" + base + " & 15u)";
+  const size_t all = w_.V * bytes(w_.operand(v).type);
+  if (!w_.windows())
+    return "    " + fetch(std::min<size_t>(w_.access(v).bytes, all), all, "kPlain", raw, "columns_at + (" + column_offset(v) + " + at * " + size + lead + ")", "0") + "\n";
+  const std::string p = "p" + n(v);
+  std::string out = "    const char* " + p + " = columns_at + (" + column_offset(v) + " + (at + Granule - skew(a, t)) * " + size + lead + ");\n";
+  out += "    if (" + w_.whole() + ") {\n      fetch_anywhere<" + size + ">(" + raw + ", " + p + ");\n    } else {\n      clear(" + raw + ");\n";
+  out += "      _Pragma(\"unroll\") for (int e = 0; e < V; ++e)\n        if (" + w_.valid() + ") fetch_one<" + size + ">(" + raw + ", e, " + p + " + e * " + size + ");\n    }\n";
+  return out;
 }
 
 /// A slice that begins between two 16-byte pieces of memory begins between the same ones in its slot.
@@ -64,25 +78,27 @@ std::string Emitter::copies() {
   issue += "    barrier_arrive(full, bytes);\n";
   w_.streamed = true;
   if (copies_) function("issue(const Args& a, At& t, Ix from, Ix to, Ix slice, char* slot, u64* full, u64 policy)", issue);
-  std::string column_text = "    u32 bytes = 0;\n";
-  size_t staged = 0;
+  // Parameters: the columns from .. to of a slot that begins with column `first`, by a whole warp.
+  std::string column_text = "    const u32 lane = threadIdx.x % 32;\n    u32 bytes = 0;\n    if (from < to) {\n";
+  size_t staged = 0, column_bytes = 0;
   for (Val v : ring_columns(view_, s_)) {
     if (!copies_ || !w_.access(v).staged) continue;
-    const std::string base = w_.args.field(Slot::pointer, view_.access_of[v]);
-    column_text += "    bytes += bulk_window(columns_at + (" + column_offset(v) + "), (const char*)(" + base + " + from), (const char*)(" + base +
-                   " + to), (const char*)" + base + ", (const char*)(" + base + " + columns(a)), full, policy);\n";
-    ++staged;
+    const std::string base = w_.args.field(Slot::pointer, view_.access_of[v]), size = n(bytes(w_.operand(v).type));
+    column_text += "      bytes += bulk_window<32>(columns_at + (" + column_offset(v) + " + (from - first) * " + size + "), (const char*)(" + base + " + from), (const char*)(" + base +
+                   " + to), (const char*)" + base + ", (const char*)(" + base + " + columns(a)), full, policy, lane);\n";
+    ++staged, column_bytes += bytes(w_.operand(v).type);
   }
   if (staged)
-    function("issue_columns(const Args& a, Ix from, Ix to, Ix part, char* columns_at, u64* full, u64 policy)",
-             "    if (to <= from) {\n      barrier_arrive(full);\n      return;\n    }\n" + column_text + "    barrier_arrive(full, bytes);\n");
+    function("issue_columns(const Args& a, Ix first, Ix from, Ix to, Ix slice, char* columns_at, u64* full, u64 policy)",
+             column_text + "    }\n    __syncwarp();\n    if (lane == 0) barrier_arrive(full, bytes);\n");
   const RingShape shape = ring_shape(k_, s_, 1);
   functions_ += "  D u32 zero(const Args& a) { return " + w_.args.field(Slot::zero) + "; }\n";
   functions_ += "  D u64 policy_of_last(const Args& a) { return make_last_policy(" + w_.args.field(Slot::policy) + "); }\n";
   functions_ += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";
   return "  enum { RowBytes = " + n(row) + ", LeadBytes = " + n(windowed ? 16 * s_.cut.size() : 0) + ", Granule = " + n(size_t(shape.granule)) +
          ", Copies = " + n(copies_) + ", Kept = " + n(s_.keep == Keep::shared) + ", Together = " +
-         n(together_) + ", ColumnsStaged = " + n(staged) + " };\n";
+         n(together_) + ", Columns = " + n(staged) + ", LoadsAhead = " + n(loads_ahead_) + ", ColumnsOf = " + n(columns_of_) + ", ColumnBytes = " + n(column_bytes) + ", ColumnLeadBytes = " +
+         n(staged * 16 + (w_.windows() ? 2 * size_t(shape.granule) * column_bytes : 0)) + " };\n";
 }
 
 // Rows in tiles: where a lane finds its elements in a slot.

@@ -61,9 +61,10 @@ class Emitter {
   std::string row_at(bool reduced);
   std::string decompose(const std::vector<unsigned>& axes, const std::set<unsigned>& wanted);
   std::string tiles();
-  std::string slot_offset(Val v) const, column_offset(Val v) const;
+  std::string slot_offset(Val v) const, column_offset(Val v) const, column_fetch(Val v);
   std::string lead(Body& body, Val v);
-  std::string taken(const std::vector<Val>& list) const;
+  bool loads_ahead(size_t pass, Val v) const;
+  std::string taken(const std::vector<Val>& list, const std::vector<Val>& from) const;
   std::string copies();
   void place();
   std::string runs();
@@ -86,6 +87,8 @@ class Emitter {
   size_t exchange_pass_ = ~size_t{0};
   Val exchanged_ = kNoVal;
   bool held_, column_, copies_, tiled_, together_;
+  unsigned columns_of_ = 0;             // ring: passes that find parameters in slots, a bit each
+  bool loads_ahead_ = false;            // ring: parameters that lanes load are asked for a slice ahead
   bool early_ = false, hides_ = false;  // rows_held: are parameters loaded with the row, and are words hidden between sweeps?
   size_t folds_;
   std::vector<Val> row_values_;

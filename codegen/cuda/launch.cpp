@@ -94,7 +94,7 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
       const int64_t cluster = std::max<int>(1, s.cluster);
       out.cluster = uint32_t(cluster);
       const RingShape shape = ring_shape(kernel, s, facts.columns);
-      out.shared = uint32_t(s.slots * shape.slot_bytes + shape.column_bytes);
+      out.shared = uint32_t(s.slots * shape.slot_bytes + s.column_slots * shape.column_slot_bytes);
       blocks = std::min<int64_t>(std::max<int64_t>(1, device.resident_clusters(cluster) * std::max<int>(1, s.min_blocks)), facts.rows) * cluster;
       break;
     }

@@ -8,7 +8,6 @@ namespace fusec::cuda {
 namespace {
 
 constexpr int64_t KiB = 1024;
-constexpr int64_t kMostColumns = 96 * KiB;  // for parameters of the columns
 constexpr int64_t kMostSlots = 24;        // the row queue of ring.cuh holds the rows of as many
 constexpr int64_t kMostThreads = 928;     // besides 96 helpers
 
@@ -45,6 +44,11 @@ bool in_pieces(const View& view, const Schedule& s, const Facts& facts, Val load
   return true;
 }
 
+/// Bytes of a parameter in a slot: a slice, where rows begin anywhere a granule on both sides, and a piece where the operand does.
+int64_t column_bytes(const View& view, const Schedule& s, const RingShape& shape, Val v) {
+  return (shape.slice + (s.edges == Edges::window ? 2 * shape.granule : 0)) * size_of(view, v) + 16;
+}
+
 /// Shared memory beside the slots: states and barriers, for as many warps as there may be.
 int64_t states_and_barriers(const Kernel& kernel, int64_t cluster) {
   size_t state = 16;
@@ -52,12 +56,21 @@ int64_t states_and_barriers(const Kernel& kernel, int64_t cluster) {
   return 2 * KiB + 8 * (kMostThreads / 32 + cluster + 1) * int64_t(state);
 }
 
-/// Shared memory that the parameters of a block's columns take, also where this call's strides keep them out; 0: they do not fit.
+/// Shared memory that slots of parameters take, also where this call's strides keep them out.
 int64_t columns_held(const Kernel& kernel, const Schedule& s, const RingShape& shape) {
   const View view(kernel, s.vector_axis);
   int64_t out = 0;
-  for (Val v : ring_columns(view, s)) out += shape.part * size_of(view, v) + 16;
-  return out > kMostColumns + 1 * KiB ? 0 : out;
+  for (Val v : ring_columns(view, s)) out += column_bytes(view, s, shape, v);
+  return out * s.column_slots;
+}
+
+/// Does a sweep that folds need parameters of the columns?
+bool folds_columns(const View& view, const Schedule& s) {
+  const std::vector<Val> columns = ring_columns(view, s);
+  for (size_t i = 0; i < view.folds(); ++i)
+    for (Val v : view.needed(view.fold_inputs(i), [&](Val v) { return view.level(v) != Level::element; }))
+      if (std::count(columns.begin(), columns.end(), v)) return true;
+  return false;
 }
 
 /// The same for calls that differ in alignment: with the space for pieces at both ends of a slice.
@@ -87,17 +100,15 @@ bool ring_windowed(const View& view, const Schedule& s) {
 
 std::vector<Val> ring_columns(const View& view, const Schedule& s) {
   std::vector<Val> out;
-  int64_t row = 0, bytes = 0;
+  if (!s.column_slots) return out;
   for (Val v : view.accesses) {
     const Inst& inst = view.kernel.values[v];
     if (inst.kind != Kind::load) continue;
-    if (streams(view, v)) row += size_of(view, v);
     const bool extra = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; });
     if (!view.wide(v) || (inst.varies & view.row_axes) || extra || inst.map.guard != kNoVal || view.linear(inst, true) != Dim(1)) continue;
-    out.push_back(v), bytes += size_of(view, v);
+    out.push_back(v);
   }
-  // Of bytes a block would take too few columns (layer_norm u8 [16384]: 0.66 of the copy rate, 0.83 with parameters from the L2).
-  return s.edges == Edges::full && 2 * bytes >= 3 * row && bytes <= 4 * row ? out : std::vector<Val>{};
+  return out;
 }
 
 RingShape ring_shape(const Kernel& kernel, const Schedule& s, int64_t columns) {
@@ -118,7 +129,7 @@ RingShape ring_shape(const Kernel& kernel, const Schedule& s, int64_t columns) {
   out.slice = whole(out.part, std::max<int>(1, s.slices));
   out.slot_bytes = out.slice * out.row_bytes + (ring_windowed(view, s) ? 16 * loads : 0);
   for (Val v : columns_of)
-    if (s.access[view.access_of[v]].staged) out.column_bytes += out.part * size_of(view, v) + 16;
+    if (s.access[view.access_of[v]].staged) out.column_slot_bytes += column_bytes(view, s, out, v);
   return out;
 }
 
@@ -135,6 +146,10 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   if (!s.slices) return "slices: 1 to 255 are expected";
   s.skeleton = Template::ring;
   s.cut = loads;
+  s.column_slots = std::min(s.column_slots, s.slices);
+  if (ring_columns(view, s).empty()) s.column_slots = 0;
+  if (s.column_slots < s.slices && folds_columns(view, s)) s.column_slots = 0;  // only the last sweep uses what does not stay
+  if (s.column_slots > kMostSlots) return "column_slots: at most " + std::to_string(kMostSlots) + " are expected";
   const RingShape shape = ring_shape(kernel, s, facts.columns);
   const int64_t fit = slots_that_fit(kernel, s, shape, loads.size(), device);
   if (!s.slots || s.slots > fit) s.slots = uint8_t(std::max<int64_t>(fit, 0));
@@ -150,8 +165,7 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   s.dynamic_rows = true;
   s.finish = Finish::none;
   for (Access& a : s.access) a.early = a.staged = 0;
-  if (columns_held(kernel, s, shape))
-    for (Val v : ring_columns(view, s)) s.access[view.access_of[v]].staged = facts.access[view.access_of[v]].step[s.vector_axis] == 1;
+  for (Val v : ring_columns(view, s)) s.access[view.access_of[v]].staged = facts.access[view.access_of[v]].step[s.vector_axis] == 1;
   bool exact = true, all_dense = true;
   for (Val v : loads) {
     exact &= in_pieces(view, s, facts, v);
@@ -169,43 +183,75 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
 
 // Measured (docs/cuda.md): up to 68 KiB of a row a block, in clusters of up to 4 rather 28 to 34; slices of up to 34 KiB, so that the next
 // row is folded while this one waits for its peers. Where a row does not fit beside the copies under way it is copied again for each sweep, in slices of
-// 16 KiB.
+// 16 KiB. Parameters of the columns stay in shared memory where a cluster holds them beside two rows; others come again for each row.
 std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, const Device& device, const Schedule& start) {
   Schedule s = start;
   const View view(kernel, s.vector_axis);
   const int64_t V = std::max<int>(1, s.lane[s.vector_axis]), row_bytes = ring_shape(kernel, s, facts.columns).row_bytes;
-  int64_t words = 1;  // a lane step of all that a sweep may load
+  s.column_slots = 1;
+  int64_t words = 1, beside = 0;  // a lane step of all that a sweep may load; of the parameters of the columns
+  const std::vector<Val> columns_of = ring_columns(view, s);
+  for (Val v : columns_of) beside += ceil_div(size_of(view, v) * V, 4);
   for (Val v : view.accesses)
-    if (kernel.values[v].kind == Kind::load && view.level(v) == Level::element) words += ceil_div(size_of(view, v) * (view.wide(v) ? V : 1), 4);
-  // Squared deviations read a lane's elements twice: 32 of them want more registers than 512 lanes have. More lanes take 16 each.
-  bool twice = false;
-  for (const Reduction& r : kernel.reductions) twice |= r.fold == Fold::welford && V > 4;
-  const int64_t most_steps = std::clamp<int64_t>(33 / words, 1, twice ? 2 : V > 4 ? 4 : 8), most_threads = twice ? 608 : 544;
-  int64_t cluster = 1;
+    if (kernel.values[v].kind == Kind::load && view.level(v) == Level::element && !std::count(columns_of.begin(), columns_of.end(), v))
+      words += ceil_div(size_of(view, v) * (view.wide(v) ? V : 1), 4);
+  s.column_slots = 0;
+  const bool folds = folds_columns(view, s), window = s.edges == Edges::window;
+  // Squared deviations read a lane's elements twice; beside masks 32 of them want more registers than 544 lanes have.
+  bool deviations = false;
+  for (const Reduction& r : kernel.reductions) deviations |= r.fold == Fold::welford;
+  auto steps_of = [&](int64_t taken) { return std::clamp<int64_t>(33 / taken, 1, deviations && window && V > 4 ? 2 : V > 4 ? 4 : 8); };
+  int64_t most_steps = steps_of(words);
+  const int64_t most_threads = 544;
   const int64_t row = facts.columns * row_bytes;
-  while (cluster < device.max_cluster && (row > cluster * 68 * KiB || (cluster < 4 && !twice && row >= 2 * cluster * 28 * KiB))) cluster *= 2;
-  // With parameters on chip a block takes fewer columns.
-  int64_t parameters = 0, smaller = cluster;
-  for (Val v : ring_columns(view, s)) parameters += size_of(view, v);
-  while (smaller < device.max_cluster && (row > smaller * 34 * KiB || facts.columns * parameters > smaller * kMostColumns)) smaller *= 2;
-  if (parameters && row <= smaller * 34 * KiB && facts.columns * parameters <= smaller * kMostColumns) cluster = smaller;
-  s.cluster = uint16_t(cluster);
-  s.slices = 1;
-  const int64_t part = ring_shape(kernel, s, facts.columns).part;
-  for (int64_t slice_bytes : {34 * KiB, 16 * KiB}) {
-    const int64_t slices = std::max(ceil_div(part * row_bytes, slice_bytes), ceil_div(part, most_threads * most_steps * V));
-    if (slices > 255) return std::nullopt;
-    s.slices = uint8_t(slices);
-    s.min_blocks = 1;
+  const size_t loads = ring_loads(view, facts).size();
+  // Slices that hold at most so many bytes, and what else follows from cluster and slices; the slots that then fit.
+  auto cut_up = [&](int64_t cluster, int64_t slice_bytes, int64_t least) {
+    s.cluster = uint16_t(cluster), s.slices = 1, s.min_blocks = 1;
+    const int64_t part = ring_shape(kernel, s, facts.columns).part;
+    const int64_t slices = std::max({least, ceil_div(part * row_bytes, slice_bytes), ceil_div(part, most_threads * most_steps * V)});
+    s.slices = uint8_t(std::min<int64_t>(slices, 255));
+    return slices <= 255;
+  };
+  auto fitting = [&] { return slots_that_fit(kernel, s, ring_shape(kernel, s, facts.columns), loads, device); };
+  auto take = [&] {
     const RingShape shape = ring_shape(kernel, s, facts.columns);
-    const int64_t slots = slots_that_fit(kernel, s, shape, ring_loads(view, facts).size(), device);
-    if (slots < slices && slice_bytes > 16 * KiB) continue;
-    const int64_t vectors = ceil_div(shape.slice, V), steps = ceil_div(vectors, most_threads);
+    const int64_t slots = fitting(), vectors = ceil_div(shape.slice, V), steps = ceil_div(vectors, most_threads);
     s.threads = uint16_t(std::max<int64_t>(128, ceil_div(ceil_div(vectors, steps), 32) * 32));
-    s.keep = slots >= slices ? Keep::shared : Keep::reload;
-    s.ahead = slots >= 2 * slices + 2;
+    s.keep = slots >= s.slices ? Keep::shared : Keep::reload;
+    s.ahead = slots >= 2 * s.slices + (s.column_slots == s.slices ? 1 : 2);
     s.slots = 0;
-    if (fit_ring(kernel, facts, device, s).empty()) return s;
+    return fit_ring(kernel, facts, device, s).empty();
+  };
+  if (beside) {
+    // They stay beside two rows in the smallest cluster whose slices are no less than 20 KiB (layer_norm f32 [65536], one slice of 32 KiB 1.00, four of
+    // 8 KiB 0.76), with two slots for the row behind; at last with one (layer_norm f32 [196608]: two slices 0.85, four 0.83) or in smaller slices
+    // (rms_norm f32 [262144]: five slices 0.94, three 0.91).
+    const int64_t largest = deviations && window && V <= 4 ? 4 : device.max_cluster;  // beyond, lanes that load each element are not slower
+    for (bool last : {false, true})
+      for (int64_t cluster = 1; cluster <= largest; cluster *= 2)
+        for (int64_t least = 1; least <= 6; ++least) {
+          s.column_slots = 0;
+          if (!cut_up(cluster, 34 * KiB, least)) break;
+          const int64_t slice_bytes = ring_shape(kernel, s, facts.columns).slice * row_bytes;
+          if (s.slices > 1 && slice_bytes < ((deviations && window) || (last && !deviations) ? 12 : 20) * KiB) break;
+          s.column_slots = s.slices;
+          if (fitting() >= 2 * s.slices + (last && deviations ? 1 : 2) && take()) return s;
+        }
+    s.column_slots = 0;
+  }
+  // Others come again for each row: through slots where they lie between pieces or rows are copied again, else lanes ask for them a slice ahead.
+  const bool again = beside && !folds && !(deviations && window && V <= 4);
+  int64_t cluster = 1;
+  while (cluster < device.max_cluster && (row > cluster * 68 * KiB || (cluster < 4 && row >= 2 * cluster * 28 * KiB))) cluster *= 2;
+  for (int64_t slice_bytes : {34 * KiB, 16 * KiB}) {
+    s.column_slots = 0;
+    most_steps = steps_of(words + beside);
+    if (!cut_up(cluster, slice_bytes, 1)) return std::nullopt;
+    if (again && window) s.column_slots = 2;
+    if (again && !window && slice_bytes == 16 * KiB && fitting() < s.slices) s.column_slots = 4;
+    if (slice_bytes > 16 * KiB && fitting() < s.slices + s.column_slots) continue;
+    if (take()) return s;
   }
   return std::nullopt;
 }

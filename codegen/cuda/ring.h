@@ -13,7 +13,7 @@ struct RingShape {
   int64_t slice = 0;       // elements of a slot
   int64_t slot_bytes = 0;
   int64_t row_bytes = 0;   // of one element, over all copied operands
-  int64_t column_bytes = 0;  // shared memory of the staged parameters of a block's columns
+  int64_t column_slot_bytes = 0;  // of a slot of parameters
 };
 RingShape ring_shape(const Kernel& kernel, const Schedule& schedule, int64_t columns);
 /// Do the rows of this load or store follow each other without gaps? Then a copy may take the neighbours along that share its first and
@@ -22,11 +22,10 @@ bool dense_rows(const View& view, const Schedule& schedule, const Facts& facts, 
 /// Do slices begin or end between 16-byte pieces? Then a slot holds up to a piece more for each operand.
 bool ring_windowed(const View& view, const Schedule& schedule);
 
-/// Parameters of the columns (scale, bias) that a block could keep in shared memory, where it meets the same columns in each row: two of
-/// them from the L2 for each element are more than that gives.
+/// Parameters of the columns (scale, bias) that may stand in slots of their own.
 std::vector<Val> ring_columns(const View& view, const Schedule& schedule);
 
-/// Fills in what follows from cluster, slices, threads, keep and (0 = as many as fit) slots: steps, cut, ahead, and whether the lanes
+/// Fills in what follows from cluster, slices, threads, keep, column_slots and (0 = as many as fit) slots: steps, cut, ahead, and whether the lanes
 /// load themselves (slots = 0) because bulk copies cannot take this call. "" or why the kernel cannot run like that.
 std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& device, Schedule& schedule);
 

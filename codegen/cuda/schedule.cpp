@@ -454,6 +454,7 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   if (c.formulas || s.cluster > 1) return;
   const int64_t moved = std::max<int64_t>(1, s.threads * s.rows_in_flight * s.steps * (c.loaded + c.stored)), wanted = ceil_div(160 * 1024, moved);
   int64_t taken = s.rows_in_flight * s.steps * row.held + (row.held < c.V ? 36 - c.V : least);
+  if (lanes == 512 && row.held < c.V) taken = std::min<int64_t>(taken, 40);  // three blocks (layer_norm bf16 [14336]: 1.00, two 0.86)
   if (s.rows_in_flight > 1 || !(s.baked >> s.vector_axis & 1)) taken += 4;  // sizes in the text save registers
   if (row.held < c.V && lanes <= 32 && !unpacks_again(c.view, s)) taken += s.steps * (c.V - row.held);
   const int64_t without = std::min<int64_t>(wanted, blocks_for(s.threads, taken)), with = early ? std::min<int64_t>(wanted, blocks_for(s.threads, taken + late)) : without;
@@ -539,10 +540,11 @@ void rows(Scene& c) {
   int64_t lanes = lanes_of(c, row), cluster = 1;
   if (!lanes && !once) cluster = cluster_of(c, row);
   if (cluster > 1) lanes = 256;
-  // From 48 KiB on (24 KiB of narrow types, more elements a lane) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of
-  // the copy rate there, f32 [32768] at 0.78.
+  // From 48 KiB on (28 KiB of narrow types, more elements a lane) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of the
+  // copy rate there, layer_norm bf16 [16384] at 0.91, through the ring at 0.99, softmax f32 [32768] at 0.78. Not so where several sweeps fold, which the
+  // ring does not do ahead.
   // Not so where elements are summed through a formula: registers keep its results, the ring's slots the operands, for a second time.
-  const int64_t most = folds_formulas(c) ? 64 : c.V > 4 ? 24 : 48;
+  const int64_t most = folds_formulas(c) ? 64 : c.V <= 4 ? 48 : View(merge_sweeps(c.kernel)).folds() > 1 ? 32 : 28;
   const bool long_row = !lanes || (cluster == 1 && c.facts.columns * widest_size(c) > most * 1024);
   if (long_row && !once) {
     if (auto chosen = ring_schedule(c.kernel, c.facts, c.device, s)) {

@@ -76,8 +76,11 @@ inline size_t stage_bytes(size_t tile, size_t size) {
 /// element.
 bool walks(const Inst& access, unsigned axis);
 
-/// Threads of a block: those of the schedule, and the ring's helpers (producer, publisher; gatherer in clusters).
-inline int block_threads(const Schedule& s) { return s.threads + (s.skeleton != Template::ring ? 0 : s.cluster > 1 ? 96 : 64); }
+/// Threads of a block: those of the schedule, and the ring's helpers (producer, publisher; gatherer in clusters; parameters).
+inline int block_threads(const Schedule& s) {
+  if (s.skeleton != Template::ring) return s.threads;
+  return s.threads + 64 + (s.cluster > 1 ? 32 : 0) + (s.slots && s.column_slots ? 32 : 0);
+}
 
 /// Calls `f` with every value that `inst` reads: arguments, extras, guard.
 template <class F> void each_operand(const Inst& inst, F f) {

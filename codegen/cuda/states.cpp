@@ -337,17 +337,18 @@ std::string together_text(Writer& w, size_t sweep) {
               " == top ? (" + t + ")1 : " + rescale(w, r, m, "top") + ");\n      " + lanes + s + " = " + s + " + ::peer(" + s + ", mask);\n      " + m +
               " = top;\n    }\n";
     } else {
-      fold += "    {\n      int have = 0;\n      " + vectors + "have += __popc(x[j].have);\n      if (have) {\n        AccOf o;\n        o.zero();\n";
+      fold += "    {\n      int have = 0;\n      " + vectors + "have += Whole ? (x[j].have ? " + V + " : 0) : __popc(x[j].have);\n      if (have) {\n        AccOf o;\n        o.zero();\n";
       fold += "        o." + c + " = (" + t + ")have;\n        " + t + " sum = (" + t + ")0;\n        " + vectors + "sum = sum + tree_add(" + f + ");\n";
       fold += "        o." + m + " = sum / o." + c + ";\n        " + vectors + "{\n          " + t + " y[" + V + "];\n          " + elements + "{\n";
-      fold += "            const " + t + " d = " + f + "[e] - o." + m + ";\n            y[e] = x[j].have >> e & 1u ? d * d : (" + t + ")0;\n          }\n";
-      fold += "          o." + s + " = o." + s + " + tree_add(y);\n        }\n        merge(o);\n      }\n    }\n";
+      fold += "            const " + t + " d = " + f + "[e] - o." + m + ";\n            y[e] = Whole || (x[j].have >> e & 1u) ? d * d : (" + t + ")0;\n          }\n";
+      fold += "          o." + s + " = o." + s + " + (x[j].have ? tree_add(y) : (" + t + ")0);\n        }\n        merge(o);\n      }\n    }\n";
       meet += "    {\n      " + t + " count = " + c + ", sum = " + c + " * " + m + ";\n      " + lanes + "count = count + ::peer(count, mask), sum = sum + ::peer(sum, mask);\n";
       meet += "      const " + t + " mean = count == (" + t + ")0 ? sum : sum / count, d = " + m + " - mean;\n      " + s + " = " + s + " + " + c +
               " * (d * d);\n      " + lanes + s + " = " + s + " + ::peer(" + s + ", mask);\n      " + c + " = count;\n      " + m + " = mean;\n    }\n";
     }
   }
-  std::string out = "  template <int N> __device__ __forceinline__ void fold(const LaneOf<" + n(sweep) + "> (&x)[N]) {\n" + fold + "  }\n";
+  // Whole: a vector is all there or not at all.
+  std::string out = "  template <bool Whole, int N> __device__ __forceinline__ void fold(const LaneOf<" + n(sweep) + "> (&x)[N]) {\n" + fold + "  }\n";
   return out + "  template <int Lanes> __device__ __forceinline__ void meet() {\n" + meet + "  }\n";
 }
 

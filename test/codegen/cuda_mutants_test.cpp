@@ -122,6 +122,9 @@ const Spare kSpare[] = {
     {"column", "__syncthreads(); / if (y == 0) acc.put(at + x);", "between the last merge and its broadcast: who read an element writes the same one"},
     {"split", "__syncthreads(); / if (threadIdx.x == 0) {", "in front of last_block's fence: one thread wrote all of the state; column needs it"},
     {"ring_of_lanes", "wait_merged((i - 1) * K::Folds - 1);", "keeps rows from being handed out too early for the queue, which not every order overruns"},
+    {"ring_columns_stay", "__syncwarp(); / if (lane == 0) barrier_arrive(full, bytes);", "the other lanes write single bytes, and here there are none; ring_columns_odd needs it"},
+    {"ring_columns", "K::issue_columns(a, first, first < 0 ? 0 : first, end < columns ? end : columns, slice, columns_at(slot), sh.columns_full + slot, policy); / } -> end",
+     "bulk_window ends where the operand does; zeros behind it are only work"},
     {"ring_of_lanes", "barrier_init_fence();", "no copies and no peers: the barrier behind it is enough"},
     {"rows", "if (Lanes > 32 && base < rows) __syncthreads();", "two folds a row take turns anyway, four_rows with its one needs it; one more behind the last row is only work"},
     {"four_rows", "if (Lanes > 32 && base < rows) __syncthreads(); / } -> (true)", "one more behind the last row is only work"},
@@ -145,6 +148,7 @@ const Spare kSpare[] = {
     {"transpose_bytes", "K::load(Int<0>(), a, t, left < K::V", "every operand is staged: nothing is left to load"},
     {"rows", "K::early(a, t[r], K::Full", "no operand is loaded late"},
     {"ring_odd", "to = from + slice < end ? from + slice : end; / K::issue(", "bulk_window ends where the operand does; nobody reads what it brought too much"},
+    {"ring_columns_odd", "to = from + slice < end ? from + slice : end; / K::issue(", "the same"},
 };
 
 class Mutants : public ::testing::TestWithParam<Skeleton> {

@@ -331,6 +331,15 @@ const Case kRings[] = {
        %n = layer_norm %f, %g, %b {axes=[1], eps=1e-5}
        %y = cast %n {to=bf16}
        return %y })", shapes({{9, 24576}, {9, 26008}, {9, 26001}}), 2e-2},
+    {"rms_norm_with_parameters", R"(graph @g(%x: f32[N,C], %g: bf16[C]) -> f32[N,C] {
+       %n = rms_norm %x {axes=[1], eps=1e-6}
+       %w = cast %g {to=f32}
+       %y = mul %n, %w
+       return %y })", shapes({{9, 20480}, {9, 20001}}), 1e-5},
+    {"softmax_of_scaled", R"(graph @g(%x: f32[N,C], %g: f32[C]) -> f32[N,C] {
+       %s = mul %x, %g
+       %y = softmax %s {axes=[1]}
+       return %y })", shapes({{9, 20480}, {9, 20001}}), 1e-5},
     {"bytes_to_f32", R"(graph @g(%u: u8[N,C], %s: f32[N,1]) -> (f32[N,C], f32[N]) {
        %f = cast %u {to=f32}
        %x = mul %f, %s
@@ -366,6 +375,35 @@ TEST_P(Rings, Right) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cuda, Rings, ::testing::ValuesIn(kRings), [](const auto& info) { return info.param.name; });
+
+// Parameters of the columns come for each row through one slot: the same bits as where they stay in a slot for each slice.
+TEST(CudaRun, ParametersOfRingsComeAgain) {
+  if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
+  const auto stay = [](Schedule& s) { s.slices *= 2, s.slots *= 2, s.column_slots = s.slices; };
+  const auto again = [](Schedule& s) { s.slices *= 2, s.slots *= 2, s.column_slots = 1; };
+  size_t ran = 0;
+  for (const Case& c : kRings) {
+    if (!std::string(c.name).ends_with("with_parameters")) continue;
+    const Subject s = subject(c.text);
+    for (const Sizes& sizes : c.sizes) {
+      const std::vector<Tensor> inputs = inputs_of(s, sizes, 7, false);
+      for (int64_t offset : {0, 1}) {
+        How how;
+        how.device.multiprocessors = 4;
+        how.races = SIMT_RACES_SHARED;
+        how.offset = offset;
+        how.change = stay;
+        const Ran kept = run(s, sizes, inputs, how);
+        how.change = again;
+        const Ran ran_again = run(s, sizes, inputs, how);
+        ASSERT_EQ(kept.trouble + ran_again.trouble, "") << c.name << ": " << print(ran_again.schedule);
+        EXPECT_EQ(ran_again.outputs, kept.outputs) << c.name << ": " << print(ran_again.schedule);
+        ran += ran_again.schedule.access[1].staged;
+      }
+    }
+  }
+  EXPECT_GE(ran, 8u);
+}
 
 // Rows too long for a block, with much arithmetic: held by the registers of a cluster.
 const Case kHeldByClusters[] = {

@@ -43,6 +43,14 @@ inline void ring(Schedule& s) { ring_of(s, Keep::shared, 1, 5, 1); }
 inline void ring_of_clusters(Schedule& s) { ring_of(s, Keep::shared, 4, 5, 1); }
 inline void ring_again(Schedule& s) { ring_of(s, Keep::reload, 1, 3, 0); }
 inline void ring_of_lanes(Schedule& s) { ring_of(s, Keep::reload, 1, 0, 0); }
+/// Parameters of the columns (the second load and the third) in slots: one for each slice, or fewer.
+inline void with_columns(Schedule& s, int slots) {
+  s.column_slots = uint8_t(slots);
+  s.access[1].staged = s.access[2].staged = 1;
+}
+inline void ring_columns_stay(Schedule& s) { ring(s), with_columns(s, 2); }
+inline void ring_columns_again(Schedule& s) { ring(s), with_columns(s, 1); }
+inline void ring_columns_of_clusters(Schedule& s) { ring_of_clusters(s), with_columns(s, 1); }
 
 /// Parts of 256 elements, 128 a group; of columns, 8 positions, 32 a group.
 inline void scan_parts(Schedule& s) { s.threads = s.lanes_per_row = 64, s.steps = 1, s.finish = Finish::last_block; }
@@ -56,6 +64,12 @@ inline const char* const kCentre =
     "graph @g(%x: f32[N,C]) -> f32[N,C] { %m = mean %x {axes=[1], keep=true}\n %y = sub %x, %m\n return %y }";
 inline const char* const kCentreColumns =
     "graph @g(%x: f32[N,C]) -> f32[N,C] { %m = mean %x {axes=[0], keep=true}\n %y = sub %x, %m\n return %y }";
+inline const char* const kScaled = R"(graph @g(%x: f32[N,C], %g: f32[C], %b: f32[C]) -> f32[N,C] {
+  %m = mean %x {axes=[1], keep=true}
+  %d = sub %x, %m
+  %s = mul %d, %g
+  %y = add %s, %b
+  return %y })";
 inline const char* const kSumColumns = "graph @g(%x: f32[N,C]) -> f32[C] { %y = sum %x {axes=[0]}\n return %y }";
 inline const char* const kTurn = R"(graph @g(%a: f32[N,C], %b: f32[C,N]) -> f32[N,C] {
   %t = transpose %b {perm=[1,0]}
@@ -86,6 +100,10 @@ inline const Skeleton kSkeletons[] = {
     {"ring_odd", skeletons::kCentre, {{"N", 70}, {"C", 515}}, skeletons::ring, 1},
     {"ring_of_clusters", skeletons::kCentre, {{"N", 40}, {"C", 1100}}, skeletons::ring_of_clusters, 4},
     {"ring_again", skeletons::kCentre, {{"N", 70}, {"C", 1024}}, skeletons::ring_again, 1},
+    {"ring_columns_stay", skeletons::kScaled, {{"N", 70}, {"C", 1024}}, skeletons::ring_columns_stay, 1},
+    {"ring_columns_again", skeletons::kScaled, {{"N", 70}, {"C", 1024}}, skeletons::ring_columns_again, 1},
+    {"ring_columns_odd", skeletons::kScaled, {{"N", 70}, {"C", 515}}, skeletons::ring_columns_again, 1},
+    {"ring_columns_of_clusters", skeletons::kScaled, {{"N", 40}, {"C", 1100}}, skeletons::ring_columns_of_clusters, 4},
     {"ring_of_lanes", skeletons::kCentre, {{"N", 70}, {"C", 1024}}, skeletons::ring_of_lanes, 1},
     {"column", skeletons::kCentreColumns, {{"N", 100}, {"C", 64}}},
     {"column_odd", skeletons::kCentreColumns, {{"N", 128}, {"C", 67}}},

@@ -5,11 +5,13 @@
 //   compute     fold a row's slices, give their states to the publisher; later store from the same slots, which are then free
 //   publisher   merges the states of the block's warps and sends the result to every block of the cluster
 //   gatherer    merges what the blocks sent (clusters only)
+//   parameters  copies the parameters of the block's columns into slots of their own, where K::Columns of them stand there
 //
 // A block's part of a row is `Slices` slices, each a slot long. Ahead = 1: the next row is folded before this one is stored. K::Kept: a
 // row stays in its slots from the first sweep to the last; otherwise each sweep copies it again, from the L2 after the first. Without
 // K::Copies lanes load from memory themselves: operands that bulk copies cannot take, by the same lanes and with the same bits.
-// Parameters of the columns may stand behind the slots: a block meets the same columns in every row.
+// A block meets the same columns in every row: with a slot for each slice their parameters are copied once and stay, with fewer (ColumnSlots)
+// they come again for each row, from the L2, and only the last sweep uses them.
 template <int Slots> struct Turn {  // a slot, and which time around
   u32 slot, parity;
   __device__ __forceinline__ void next() {
@@ -17,21 +19,49 @@ template <int Slots> struct Turn {  // a slot, and which time around
   }
 };
 
+// B bytes of elements of E bytes that begin at any element, at the same place between 16-byte pieces for all lanes: only words that hold some of them are read.
+template <int E, int B> D void fetch_anywhere(Words<B>& r, const char* p) {
+  if constexpr (B % 16) {
+    fetch<E, kPlain>(r, p, 0);
+  } else {
+#pragma unroll
+    for (int k = 0; k < B; k += 16) {
+      const u32 at = (u32)(u64)(p + k) & 15;
+      const char* word = p + k - at % 4;
+      Words<16> w;
+      if (at < 4) fetch<16, kPlain>(w, word, 0);
+      else if (at / 4 == 2) fetch<8, kPlain>(w, word, 0);
+      else {
+        w.w[0] = load4<kPlain>(word, 0), w.w[3] = load4<kPlain>(word + 12, 0);
+        const uint2 q = load8<kPlain>(word + 4, 0);
+        w.w[1] = q.x, w.w[2] = q.y;
+      }
+      if (E < 4 && at % 4) {
+        const u32 next = load4<kPlain>(word + 16, 0), bit = at % 4 * 8;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) w.w[i] = (u32)(((u64)(i < 3 ? w.w[i + 1] : next) << 32 | w.w[i]) >> bit);
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) r.w[k / 4 + i] = w.w[i];
+    }
+  }
+}
+
 template <bool B> struct Flag {
   static constexpr bool value = B;
 };
 
-template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, int Ahead> struct Ring {
+template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, int Ahead, int ColumnSlots> struct Ring {
   typedef typename K::Ix Ix;
   typedef typename K::Args Args;
   typedef typename K::At At;
   typedef typename K::Row Row;
   // States in flight: more than rows between the fastest warp and the slowest. The queue holds more rows than slots do.
   enum { kWarps = Threads / 32, kResults = 8, kQueue = 32, kAhead = K::Kept && K::Folds == 1 ? Ahead : 0,
-         Last = K::Stores ? K::Folds : K::Folds - 1 };
+         Last = K::Stores ? K::Folds : K::Folds - 1, kStay = ColumnSlots >= Slices };
   enum : u32 { kDone = 0xffffffffu };
   struct Shared {
-    u64 columns, full[Slots], empty[Slots], folded[kResults], arrived[kResults], merged[kResults], queued[kQueue];
+    u64 full[Slots], empty[Slots], columns_full[ColumnSlots], columns_empty[ColumnSlots], folded[kResults], arrived[kResults], merged[kResults], queued[kQueue];
     __align__(16) char states[kResults][kWarps][K::AccBytes];
     __align__(16) char inbox[kResults][Cluster][K::AccBytes];
     __align__(16) char result[kResults][K::AccBytes];
@@ -47,17 +77,19 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   const u32 rank, lane;
   Ix part, slice;         // elements of a row for a block and for a slot: whole vectors, whole 16-byte pieces of every operand
   Turn<Slots> early, late;  // slots of the first sweep, and of those that come back to them
+  Turn<ColumnSlots> beside; // slots of parameters that come again
 
 #define RD __device__ __forceinline__
   RD Ring(const Args& args, Shared& shared, char* dynamic)
       : a(args), sh(shared), slots(dynamic), policy(K::policy(args)), rows(K::rows(args)), columns(K::columns(args)),
-        rank(Cluster > 1 ? cluster_rank() : 0), lane(threadIdx.x % 32), early{0, 0}, late{0, 0} {
+        rank(Cluster > 1 ? cluster_rank() : 0), lane(threadIdx.x % 32), early{0, 0}, late{0, 0}, beside{0, 0} {
     const Ix span = columns + (K::Windows ? K::V - 1 : 0);
     part = whole(span, Cluster);
     slice = whole(part, Slices);
   }
   static RD Ix whole(Ix n, Ix by) { return ((n + by - 1) / by + K::Granule - 1) / K::Granule * K::Granule; }
   RD char* slot_at(u32 slot) { return slots + slot * (u32)(slice * K::RowBytes + K::LeadBytes); }
+  RD char* columns_at(u32 slot) { return slot_at(Slots) + slot * (u32)(slice * K::ColumnBytes + K::ColumnLeadBytes); }
 
   // Row number i of this cluster.
   RD u32 row_at(u32 i) {
@@ -72,10 +104,6 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   RD void produce() {
     u32* counters = K::counters(a);
     u32 next = rank == 0 ? atomicAdd(counters, 1u) : 0;
-    if constexpr (K::ColumnsStaged) {
-      const Ix from = part * (Ix)rank, to = from + part < columns ? from + part : columns;
-      K::issue_columns(a, from, to, part, slot_at(Slots), &sh.columns, policy);
-    }
     const u64 again = K::Kept ? policy : K::policy_of_last(a);
     for (u32 i = 0;; ++i) {
       // A row is taken as late as possible: when there is room for its first slice, or none but two are under way.
@@ -110,6 +138,25 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     if (rank == 0 && atomicAdd(counters + 1, 1u) == gridDim.x / Cluster - 1) {
       atomicExch(counters, 0u);
       atomicExch(counters + 1, 0u);
+    }
+  }
+
+  // --- parameters -----------------------------------------------------------------------------------------------------------------
+  // All lanes of the warp. Rows that begin anywhere need a granule on both sides of a slice.
+  RD void issue_columns(int s, u32 slot) {
+    const Ix margin = K::Windows ? K::Granule : 0, first = part * (Ix)rank + s * slice - margin, end = first + slice + 2 * margin;
+    K::issue_columns(a, first, first < 0 ? 0 : first, end < columns ? end : columns, slice, columns_at(slot), sh.columns_full + slot, policy);
+  }
+  RD void bring_columns() {
+    if constexpr (kStay) {
+      for (int s = 0; s < Slices; ++s) issue_columns(s, s);
+    } else {
+      for (u32 i = 0; row_at(i) != kDone; ++i)
+        for (int s = 0; s < Slices; ++s) {
+          barrier_wait<false>(sh.columns_empty + beside.slot, beside.parity ^ 1);
+          issue_columns(s, beside.slot);
+          beside.next();
+        }
     }
   }
 
@@ -167,11 +214,17 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   // Sweep S over the block's part of a row: its slices from `turn` on, each with a lane's vectors of it. The last sweep that reads a slot gives it back.
   template <int S, class Each> RD void sweep(At& t, const Row& row, Turn<Slots>& turn, Each each) {
     const Ix begin = begin_of(t), end = end_of(begin);
+    typename K::template Raw<S> next[Steps];
+    if constexpr (loads_ahead<S>()) load_ahead<S>(t, begin, end, next);
 #pragma unroll 1
     for (int s = 0; s < Slices; ++s) {
       const Ix from = begin + s * slice, to = from + slice < end ? from + slice : end;
       typename K::template Raw<S> raw[Steps];
-      if constexpr (K::ColumnsStaged) barrier_wait<false>(&sh.columns, 0);
+      if constexpr (loads_ahead<S>()) {
+#pragma unroll
+        for (int j = 0; j < Steps; ++j) raw[j] = next[j];
+        load_ahead<S>(t, from + slice, end, next);
+      }
       if constexpr (K::Copies && (S == 0 || !K::Kept)) barrier_wait<false>(sh.full + turn.slot, turn.parity);
       const char* slot = slot_at(turn.slot);
       u32 taken = 0;
@@ -181,7 +234,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         if (e < to) {
           K::element_at(a, e, t);
           if constexpr (K::Copies) {
-            K::load(Int<S>(), a, t, count_of(e, columns), slot, slice, at, slot_at(Slots), part, s * slice + at, row, raw[j]);
+            K::load(Int<S>(), a, t, count_of(e, columns), slot, slice, at, row, raw[j]);
             taken |= K::taken(Int<S>(), raw[j]);
           } else {
             K::load(Int<S>(), a, t, count_of(e, columns), policy, row, raw[j]);
@@ -197,7 +250,40 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         }
         turn.next();
       }
-      each(from, to, raw);
+      if constexpr (uses_columns<S>()) {
+        const u32 at = kStay ? s : beside.slot;
+        barrier_wait<false>(sh.columns_full + at, kStay ? 0 : beside.parity);
+        taken = 0;
+        each(from, to, raw, columns_at(at), taken);
+        if constexpr (!kStay) {
+          __syncwarp();
+          if (lane == 0) barrier_arrive(sh.columns_empty + at + (taken & K::zero(a)));
+          beside.next();
+        }
+      } else {
+        each(from, to, raw, slot, taken);
+      }
+    }
+  }
+  // Parameters that lanes load themselves are asked for a slice ahead of their use.
+  template <int S> static RD constexpr bool loads_ahead() { return K::LoadsAhead && S == K::Folds; }
+  template <int S> RD void load_ahead(At& t, Ix from, Ix end, typename K::template Raw<S> (&raw)[Steps]) {
+    const Ix to = from + slice < end ? from + slice : end;
+#pragma unroll
+    for (int j = 0; j < Steps; ++j) {
+      const Ix e = from + vector(j);
+      if (e < to) {
+        K::element_at(a, e, t);
+        K::ahead(Int<S>(), a, t, count_of(e, columns), raw[j]);
+      }
+    }
+  }
+  template <int S> static RD constexpr bool uses_columns() { return K::ColumnsOf >> S & 1; }
+  // The parameters beside a vector, just before they are used: until then they wait in shared memory, not in registers.
+  template <int S> RD void columns_beside(const At& t, int n, const char* columns_at, int j, typename K::template Raw<S>& raw, u32& taken) {
+    if constexpr (uses_columns<S>()) {
+      K::beside(Int<S>(), a, t, n, columns_at, slice, vector(j), raw);
+      taken |= K::taken_beside(Int<S>(), raw);
     }
   }
   static RD Ix vector(int j) { return (Ix)(j * Threads + threadIdx.x) * K::V; }
@@ -215,22 +301,31 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       }
     }
   }
+  // Only the warps with a row's first vector and its last one meet short ones.
   template <class F> RD void in_slice(Ix from, Ix to, F f) {
-    if (!K::Windows || (from >= 0 && (to < columns || (to - from) % K::V == 0))) f(Flag<true>());
+    const u32 warp = threadIdx.x / 32, last = (u32)(to - 1 - from) / K::V % Threads / 32;
+    const bool begins = from < 0 && warp == 0, ends = to == columns && (to - from) % K::V != 0 && warp == last;
+    if (!K::Windows || !(begins || ends)) f(Flag<true>());
     else f(Flag<false>());
   }
   template <int S> RD void fold(At& t, const Row& row, u32 q, Turn<Slots>& turn) {
     typedef typename K::template Acc<S> Acc;
     Acc acc;
     acc.zero();
-    sweep<S>(t, row, turn, [&](Ix from, Ix to, const typename K::template Raw<S> (&raw)[Steps]) {
+    sweep<S>(t, row, turn, [&](Ix from, Ix to, typename K::template Raw<S> (&raw)[Steps], const char* columns_at, u32& taken) {
       in_slice(from, to, [&](auto whole) {
         if constexpr (K::Together) {
           typename K::template Lane<S> x[Steps];
-          each_vector<whole.value>(t, from, to, [&](int j, int n) { K::take(Int<S>(), a, t, n, raw[j], row, x[j]); }, [&](int j) { x[j].none(); });
-          acc.fold(x);
+          each_vector<whole.value>(t, from, to, [&](int j, int n) {
+            columns_beside<S>(t, n, columns_at, j, raw[j], taken);
+            K::take(Int<S>(), a, t, n, raw[j], row, x[j]);
+          }, [&](int j) { x[j].none(); });
+          acc.template fold<whole.value>(x);
         } else {
-          each_vector<whole.value>(t, from, to, [&](int j, int n) { K::fold(Int<S>(), a, t, n, raw[j], row, acc); }, [](int) {});
+          each_vector<whole.value>(t, from, to, [&](int j, int n) {
+            columns_beside<S>(t, n, columns_at, j, raw[j], taken);
+            K::fold(Int<S>(), a, t, n, raw[j], row, acc);
+          }, [](int) {});
         }
       });
     });
@@ -254,9 +349,12 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       fold<S + 1>(t, row, q + 1, K::Kept ? now : early);
       finish<S + 1>(t, row, q + 1, turn);
     } else if constexpr (K::Stores) {
-      sweep<K::Folds>(t, row, K::Kept ? turn : early, [&](Ix from, Ix to, const typename K::template Raw<K::Folds> (&raw)[Steps]) {
-in_slice(from, to, [&](auto whole) {
-          each_vector<whole.value>(t, from, to, [&](int j, int n) { K::store(a, t, n, raw[j], row); }, [](int) {});
+      sweep<K::Folds>(t, row, K::Kept ? turn : early, [&](Ix from, Ix to, typename K::template Raw<K::Folds> (&raw)[Steps], const char* columns_at, u32& taken) {
+        in_slice(from, to, [&](auto whole) {
+          each_vector<whole.value>(t, from, to, [&](int j, int n) {
+            columns_beside<K::Folds>(t, n, columns_at, j, raw[j], taken);
+            K::store(a, t, n, raw[j], row);
+          }, [](int) {});
         });
       });
     }
@@ -294,14 +392,14 @@ in_slice(from, to, [&](auto whole) {
 #undef RD
 };
 
-template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, int Ahead> D void ring(const typename K::Args& a) {
-  typedef Ring<K, Threads, Cluster, Steps, Slots, Slices, Ahead> R;
+template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, int Ahead, int ColumnSlots> D void ring(const typename K::Args& a) {
+  typedef Ring<K, Threads, Cluster, Steps, Slots, Slices, Ahead, ColumnSlots> R;
   extern __shared__ __align__(128) char dynamic[];
   __shared__ __align__(16) char shared[sizeof(typename R::Shared)];
   typename R::Shared& sh = *(typename R::Shared*)shared;
   if (threadIdx.x == 0) {
-    if constexpr (K::ColumnsStaged) barrier_init(&sh.columns, 1);
     for (int i = 0; i < Slots; ++i) barrier_init(sh.full + i, 1), barrier_init(sh.empty + i, R::kWarps);
+    for (int i = 0; i < ColumnSlots && K::Columns; ++i) barrier_init(sh.columns_full + i, 1), barrier_init(sh.columns_empty + i, R::kWarps);
     for (int i = 0; i < R::kResults; ++i) barrier_init(sh.folded + i, R::kWarps), barrier_init(sh.arrived + i, 1), barrier_init(sh.merged + i, 1);
     for (int i = 0; i < R::kQueue; ++i) barrier_init(sh.queued + i, 1);
     for (u64& word : sh.outbox) word = 0;  // holes of a state travel, too
@@ -315,9 +413,11 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     if (ring.lane == 0) ring.produce();
   } else if (warp == R::kWarps + 1) {
     for (u32 i = 0; ring.row_at(i) != R::kDone; ++i) ring.template publish<0>(i * K::Folds);
-  } else if (warp == R::kWarps + 2) {
+  } else if (Cluster > 1 && warp == R::kWarps + 2) {
     if constexpr (Cluster > 1)
       for (u32 i = 0; ring.row_at(i) != R::kDone; ++i) ring.template gather<0>(i * K::Folds);
+  } else if (warp >= R::kWarps) {
+    if constexpr (K::Columns) ring.bring_columns();
   } else {
     ring.compute();
   }
