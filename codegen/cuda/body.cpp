@@ -148,14 +148,12 @@ void Body::fetch(Val load, const std::string& words) {
     w_.index(w_.view.vector_axis);  // asks for it; of the vector's first element it is in `t`
     const std::string at = "t.i" + dec(w_.view.vector_axis), left = "left" + dec(load), exists = tail ? "n == " + dec(w_.V) + " && " : "";
     const bool once = known >= int64_t(w_.V);  // a vector meets one end at most
-    const bool pieces_of_two = w_.access(load).staged;
     if (once) line("const " + w_.index_type() + " " + left + " = " + columns + " - " + at + ";");
     if (known < 512 && once) {
       line("{");
     } else {
-      line("if (" + exists + at + " + " + dec(pieces_of_two ? 2 * w_.V : w_.V) + " <= " + columns + ") {");
-      line("  " + (pieces_of_two ? "fetch_shifted<" + w_.fetch_kind(load, false) + ">(" + words + ", " + p + " + " + at + ", 0);"
-                                 : cuda::fetch(size, size * w_.V, w_.fetch_kind(load, false), words, p + " + " + at, "0")));
+      line("if (" + exists + at + " + " + dec(w_.V) + " <= " + columns + ") {");
+      line("  " + cuda::fetch(size, size * w_.V, w_.fetch_kind(load, false), words, p + " + " + at, "0"));
       line("} else {");
     }
     indent_ += 2;

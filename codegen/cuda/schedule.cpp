@@ -192,7 +192,6 @@ uint16_t blocks_for(int threads, int64_t registers) {
 
 void pointwise(Scene& c) {
   c.s.skeleton = Template::pointwise;
-  shift_parameters(c.view, c.facts, c.s);
   c.s.threads = 256;
   // 2048 threads that move 32 bytes each reach the copy rate; with more arithmetic a byte fewer threads fit and each needs more in flight
   // (gelu, silu: 2 vectors; int8 dequantise and requantise: 4).
@@ -358,23 +357,29 @@ Row row_of(const Scene& c, const std::vector<Val>& cut) {
 /// Lanes of one block that hold a row in their registers; 0: it does not fit. From the row alone: who adds what must not depend on how
 /// many rows there are.
 int64_t lanes_of(const Scene& c, const Row& row) {
-  // Up to a warp: two vectors a lane, several rows a warp, for fewer shuffles; or fewer lanes of more vectors where an eighth of them would have
-  // nothing to do (192 of bf16: 8 lanes of three vectors, not 16 of two).
-  const bool warp = row.steps(32) * row.held <= 24 && row.steps(32) * c.V <= 48;
-  if (row.vectors <= 32 || warp) {
-    int64_t lanes = row.vectors <= 32 ? pow2_ceil(ceil_div(row.vectors, 2)) : 32;
+  // Up to a warp: two vectors a lane, several rows a warp, for fewer shuffles; or fewer lanes of up to four vectors where an eighth of them
+  // would have nothing to do (192 of bf16: 8 lanes of three vectors 1.01 of the copy rate, 16 of two 0.89). Neighbours of one lane alone would
+  // leave half of each sector to the next access (softmax bf16 [16]: 0.80, by two lanes 1.01).
+  const bool once = c.view.folds() == 1 && c.view.element_stores().empty();
+  const int64_t most = once ? 64 : 32;  // elements a lane; who only sums keeps none
+  if (row.vectors <= 32 || (row.steps(32) * row.held <= 24 && row.steps(32) * c.V <= 48)) {
+    int64_t lanes = row.vectors <= 32 ? std::max<int64_t>(pow2_ceil(ceil_div(row.vectors, 2)), std::min<int64_t>(row.vectors, 2)) : 32;
     auto idle = [&](int64_t l) { return l * row.steps(l) - row.vectors; };
-    for (int64_t l = lanes / 2; l >= 2 && row.steps(l) * row.held <= 16 && row.steps(l) * c.V <= 32; l /= 2)
-      if (8 * idle(lanes) > row.vectors && idle(l) < idle(lanes)) lanes = l;
+    for (int64_t l = lanes / 2; l >= 2 && row.steps(l) <= 4 && row.steps(l) * row.held <= 16 && row.steps(l) * c.V <= most; l /= 2)
+      if (8 * idle(lanes) > row.vectors && idle(l) <= idle(lanes)) lanes = l;
     return lanes;
   }
   // Four vectors of 16 bytes a lane: more lanes of fewer vectors wait longer at barriers (layer_norm f32 4096 by 1024 lanes of
-  // one vector ran at 0.74 of the copy rate, by 256 or 512 lanes at 1.00).
+  // one vector ran at 0.74 of the copy rate, by 256 or 512 lanes at 1.00). Long ones by up to 32 words a lane, two blocks of 512 lanes (f32
+  // [16384]: 0.99 to 1.00) or four of 256 (layer_norm bf16 [16384]: 1.00).
   // Where each element goes through a formula on its way to a sum, blocks of 256 lanes and twice the row, so that some load while others
   // calculate (softmax f32 [8192], written out: 512 lanes 0.75 of the copy rate, 256 lanes 0.99).
-  const bool formulas = folds_formulas(c);
-  for (int64_t l : {64, 128, 256, 512})
-    if (row.steps(l) * row.held <= (formulas && l >= 256 ? 32 : l == 512 && c.V <= 4 ? 24 : 16) && row.steps(l) * c.V <= 32) return l;
+  const bool formulas = folds_formulas(c), pairs = row.held < c.V && c.V > 4;
+  for (int64_t l : {64, 128, 256, 512}) {
+    if (once && c.V > 4 && row.steps(l) * row.held <= 24 && l >= 128) return l;  // u8 [10240]: 128 lanes 1.05 of the copy rate, 512 lanes 0.87
+    if (pairs && !formulas && l == 256 && row.steps(l) > 4 && row.steps(l) * row.held <= 36 && c.facts.columns > 8704) return l;
+    if (row.steps(l) * row.held <= (formulas && l >= 256 ? 32 : l == 512 && c.V <= 4 ? 32 : 16) && row.steps(l) * c.V <= 32) return l;
+  }
   // More than 32 elements a lane do not fit beside what exp needs (bf16 [65536]: 392 bytes of spills).
   return row.steps(1024) * row.held <= 32 && row.steps(1024) * c.V <= 32 ? 1024 : 0;
 }
@@ -421,7 +426,9 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   const int64_t late = parameters(c, cut, row, few, early);
   // Rows of a few bytes a lane: several at once, until a lane has 64 bytes in flight and its set-up is shared.
   const int64_t bytes = std::max<int64_t>(1, s.steps * c.loaded);
-  s.rows_in_flight = uint16_t(lanes > 32 ? 1 : pow2_floor(std::clamp<int64_t>((lanes < 32 ? 64 : 32) / bytes, 1, 8)));
+  int64_t R = lanes > 32 ? 1 : pow2_floor(std::clamp<int64_t>((lanes < 32 ? 64 : 32) / bytes, 1, 8));
+  while (R > 1 && R * s.steps * c.stored > 192) R /= 2;  // stores leave at their own pace: u8 to f32 [64] 0.92 with 8 rows, 0.94 with 4
+  s.rows_in_flight = uint16_t(R);
   // What a row takes: its words; of bytes, which a word holds four of, the values.
   const int64_t values = s.steps * (c.V > 4 ? row.held : std::max<int64_t>(row.held, c.V));
   s.min_blocks = blocks_for(s.threads, 26 + s.rows_in_flight * values + (early ? late : 0) + c.V * 3 + arithmetic + int64_t(c.view.accesses.size()) * 2);
@@ -452,7 +459,8 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   // multiprocessor (layer_norm f32 [4096]: 3 blocks of 66 registers 0.95 of the copy rate, 5 of 48 1.00; layer_norm bf16 [12288]: 2 blocks 0.85,
   // f32 [10240]: 1 block 0.70). Of narrow rows ptxas takes the words, and the values once where they are not unpacked again.
   if (c.formulas || s.cluster > 1) return;
-  const int64_t moved = std::max<int64_t>(1, s.threads * s.rows_in_flight * s.steps * (c.loaded + c.stored)), wanted = ceil_div(160 * 1024, moved);
+  const int64_t moved = std::max<int64_t>(1, s.threads * s.rows_in_flight * s.steps * (c.loaded + c.stored));
+  const int64_t wanted = ceil_div((c.stored > 2 * c.loaded ? 128 : 160) * 1024, moved);  // where stores prevail less is better (u8 [8192]: 0.95, 0.94)
   int64_t taken = s.rows_in_flight * s.steps * row.held + (row.held < c.V ? 36 - c.V : least);
   if (lanes == 512 && row.held < c.V) taken = std::min<int64_t>(taken, 40);  // three blocks (layer_norm bf16 [14336]: 1.00, two 0.86)
   if (s.rows_in_flight > 1 || !(s.baked >> s.vector_axis & 1)) taken += 4;  // sizes in the text save registers
@@ -463,14 +471,14 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   s.min_blocks = std::max(s.min_blocks, uint16_t(lanes > 32 ? std::max(with, 5 * with < 4 * wanted ? without : with) : with));
 }
 
-/// The same kernel with a single element a lane step.
-Scene by_element(const Scene& c) {
+/// The same kernel with V elements a lane step.
+Scene with_vector(const Scene& c, unsigned V) {
   Scene out = c;
-  out.V = 1;
+  out.V = V;
   out.loaded = out.stored = out.heavy = 0;
   out.formulas = false;
   out.s.edges = Edges::full;
-  out.s.lane[c.s.vector_axis] = 1;
+  out.s.lane[c.s.vector_axis] = uint16_t(V);
   out.s.access.clear();
   choose_pieces(out);
   measure(out);
@@ -502,9 +510,13 @@ int64_t tile_lanes(Scene& c, const std::vector<Val>& cut, const Row& row, int64_
 /// there. False: others, and rows so long that few blocks fit (softmax bf16 [16385]: 0.88 of the copy rate by aligned windows, 0.56 here).
 bool tiles(Scene& whole) {
   const int64_t columns = whole.facts.columns;
-  const bool anywhere = whole.s.edges == Edges::window || (whole.s.edges == Edges::full && int64_t(whole.V) * widest_size(whole) < 8);
+  const int64_t piece = int64_t(whole.V) * widest_size(whole);
+  // Vectors of 8 bytes that leave an eighth of their lanes idle: words (softmax bf16 [100]: 0.99 of the copy rate, 0.86 held).
+  const int64_t vectors = columns / whole.V, lanes_of_two = pow2_ceil(ceil_div(vectors, 2));
+  const bool words = whole.s.edges == Edges::full && piece == 8 && widest_size(whole) < 4 && vectors <= 32 && 8 * (2 * lanes_of_two - vectors) > vectors;
+  const bool anywhere = whole.s.edges == Edges::window || (whole.s.edges == Edges::full && piece < 8) || words;
   if (!anywhere || columns < 1 || columns > 17 * 512 || !tileable(whole.view, whole.device)) return false;
-  Scene c = by_element(whole);
+  Scene c = with_vector(whole, words ? unsigned(4 / widest_size(whole)) : 1);
   Schedule& s = c.s;
   const std::vector<Val> cut = choose_cut(c);
   const Row row = row_of(c, cut);
@@ -518,7 +530,7 @@ bool tiles(Scene& whole) {
   s.threads = uint16_t(std::max<int64_t>(128, lanes));
   if (s.steps * lanes == columns) s.block[s.vector_axis] = uint16_t(columns);
   const int64_t sizes = s.baked >> s.vector_axis & 1 ? 0 : c.device.sm >= 100 ? 60 : 20;  // in the text they save registers
-  s.min_blocks = blocks_for(s.threads, 16 + sizes + s.steps * row.kept + (early ? late : 0) + (c.heavy > 8 ? 6 : 4) + int64_t(c.view.accesses.size()));
+  s.min_blocks = blocks_for(s.threads, 16 + sizes + (words ? 12 : 0) + s.steps * row.kept + (early ? late : 0) + (c.heavy > 8 ? 6 : 4) + int64_t(c.view.accesses.size()));
   if (late > 0 && !early) s.min_blocks = uint16_t(std::max(1, s.min_blocks * 3 / 4));  // loads of them ahead want registers
   fit_tiles(c.view, c.facts, c.device, s);
   for (size_t i = 0; i < c.view.accesses.size(); ++i) {
@@ -540,11 +552,10 @@ void rows(Scene& c) {
   int64_t lanes = lanes_of(c, row), cluster = 1;
   if (!lanes && !once) cluster = cluster_of(c, row);
   if (cluster > 1) lanes = 256;
-  // From 48 KiB on (28 KiB of narrow types, more elements a lane) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of the
-  // copy rate there, layer_norm bf16 [16384] at 0.91, through the ring at 0.99, softmax f32 [32768] at 0.78. Not so where several sweeps fold, which the
-  // ring does not do ahead.
-  // Not so where elements are summed through a formula: registers keep its results, the ring's slots the operands, for a second time.
-  const int64_t most = folds_formulas(c) ? 64 : c.V <= 4 ? 48 : View(merge_sweeps(c.kernel)).folds() > 1 ? 32 : 28;
+  // Beyond 66 KiB (33 KiB of narrow types, 29 where exp is taken) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of the copy
+  // rate there, f32 [32768] at 0.78. Not so where elements are summed through a formula: registers keep its results, the ring's slots the operands,
+  // for a second time.
+  const int64_t most = folds_formulas(c) || c.V <= 4 ? 66 : takes_formulas(c.view) ? 29 : 33;
   const bool long_row = !lanes || (cluster == 1 && c.facts.columns * widest_size(c) > most * 1024);
   if (long_row && !once) {
     if (auto chosen = ring_schedule(c.kernel, c.facts, c.device, s)) {
@@ -606,16 +617,16 @@ int64_t most_positions(int64_t X) {
   return Y;
 }
 
-/// Lanes along the columns, of `across` vectors: as many as leave few of them without columns (33 vectors: 3 blocks of 11 lanes; two of 32
-/// ran at 0.77 of the copy rate), in few blocks, of whole warps.
+/// Lanes along the columns, of `across` vectors: as many as leave few of them without columns (129 of f32, 33 vectors: 3 blocks of 11 lanes
+/// 0.93 of the copy rate, two of 32 0.77), of whole warps, in few blocks: each shares sectors with its neighbours ([100] of f32 in 5 blocks 0.70).
 int64_t columns_across(int64_t across) {
   int64_t best = std::min<int64_t>(32, pow2_ceil(across));
   auto cost = [&](int64_t X) {
     const int64_t blocks = ceil_div(across, X), threads = X * most_positions(X);
-    return double(blocks * X) / double(across) + 0.02 * double(std::min<int64_t>(blocks, 4)) + (threads > 288 ? 0.04 : 0);
+    return double(blocks * X) / double(across) + (blocks > 1 ? 2.0 / double(X) : 0) + (threads > 576 ? 1 : threads > 288 ? 0.04 : 0);
   };
   for (int64_t X = std::min<int64_t>(32, across); X >= 1; --X)
-    if (cost(X) < cost(best) - 0.03) best = X;
+    if (cost(X) < cost(best) - 0.06) best = X;
   return best;
 }
 
@@ -628,7 +639,11 @@ void column(Scene& c) {
   // what must not depend on the batch.
   const bool known = !c.kernel.axes.empty() && c.kernel.axes[s.vector_axis].extent.is_constant();
   const int64_t across = known ? std::max<int64_t>(1, ceil_div(vector_extent(c), c.V)) : 32;
-  const int64_t X = columns_across(across), most = most_positions(X);
+  const int64_t X = columns_across(across);
+  bool shifted = false;
+  for (const Access& a : s.access) shifted |= a.staged;
+  // In few blocks of columns the last one merges many parts: half as many of twice the threads (u8 [512]: 0.87 of the copy rate, 0.93).
+  const int64_t most = most_positions(X) * (X * most_positions(X) == 256 && known && !shifted && ceil_div(across, X) <= 4 ? 2 : 1);
   int64_t Y = std::min<int64_t>(most, pow2_ceil(std::max<int64_t>(1, c.facts.columns)));
   size_t state = 16;
   for (size_t i = 0; i < c.view.folds(); ++i) state = std::max(state, state_layout(c.kernel, i, c.V).bytes);
@@ -639,7 +654,7 @@ void column(Scene& c) {
   s.threads = uint16_t(X * Y);
   s.rows_in_flight = uint16_t(U);
   // Two blocks with 128 bytes a thread: 64 KiB in flight (column sums: 1.03 of the copy rate; 3 blocks 0.98).
-  s.min_blocks = std::min<uint16_t>(blocks_for(s.threads, 20 + U * ceil_div(c.loaded, 4) + int64_t(state) / 4 * 2 + (c.heavy > 8 ? 16 : 4)), uint16_t((1024 + s.threads) / (2 * s.threads)));
+  s.min_blocks = std::min<uint16_t>(blocks_for(s.threads, 20 + U * ceil_div(c.loaded, 4) + int64_t(state) / 4 * 2 + (c.heavy > 8 ? 16 : 4)), uint16_t(std::max(1, 512 / s.threads)));
   if (c.view.folds() == 1 && c.view.element_stores().empty() && ceil_div(across, X) < 2 * c.device.multiprocessors &&
       c.facts.columns >= 4 * Y * U)
     s.finish = Finish::last_block;

@@ -151,10 +151,7 @@ std::string settle(const Kernel& written, const Facts& facts, const Device& devi
   for (size_t i = 0; i < c.view.folds(); ++i) c.state = std::max(c.state, state_layout(kernel, i, column_like ? unsigned(c.V) : 1).bytes);
   if (kernel.scans() != (s.skeleton == Template::scan)) return "skeleton=scan: running sums take it, and nothing else does";
   switch (s.skeleton) {
-    case Template::pointwise:
-      for (Access& a : s.access) a.staged = 0;
-      shift_parameters(c.view, facts, s);
-      return kernel.has_reductions() ? "skeleton=pointwise: the kernel reduces" : "";
+    case Template::pointwise: return kernel.has_reductions() ? "skeleton=pointwise: the kernel reduces" : "";
     case Template::transpose:
       if (kernel.has_reductions() || tile_axis(s) < 0) return "skeleton=transpose: two tiled axes and no reduction are expected";
       return s.threads == 256 ? "" : "skeleton=transpose: threads=256 is expected";

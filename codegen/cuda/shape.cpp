@@ -95,11 +95,16 @@ DType kept_type(const Kernel& kernel, Val v) {
   return inst.rounds || (inst.kind == Kind::compute && inst.op == Op::cast) ? inst.type : compute_type(inst.type);
 }
 
+bool takes_formulas(const View& view) {
+  for (Val v = 0; v < view.kernel.values.size(); ++v) {
+    const Inst& inst = view.kernel.values[v];
+    if (inst.kind == Kind::compute && view.level(v) == Level::element && info(inst.op).form == Form::formula) return true;
+  }
+  return false;
+}
+
 bool unpacks_again(const View& view, const Schedule& s) {
-  bool formulas = false;
-  for (Val v = 0; v < view.kernel.values.size(); ++v)
-    formulas |= view.kernel.values[v].kind == Kind::compute && view.level(v) == Level::element && info(view.kernel.values[v].op).form == Form::formula;
-  const int kept = s.slots ? 33 : formulas || s.lanes_per_row <= 32 ? 32 : 16;
+  const int kept = s.slots ? 33 : s.lanes_per_row <= 32 || takes_formulas(view) ? 32 : 16;
   return s.keep == Keep::registers && s.steps * std::max<int>(1, s.lane[s.vector_axis]) > kept;
 }
 

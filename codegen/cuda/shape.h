@@ -56,6 +56,9 @@ std::optional<Dim> step(const Kernel& kernel, const Inst& access, unsigned axis)
 /// Type in which a value of the cut is kept: a load as it is stored; a value that is rounded to its narrow type is exact in it.
 DType kept_type(const Kernel& kernel, Val v);
 
+/// Does an element go through a formula, of however few terms?
+bool takes_formulas(const View& view);
+
 /// Rows in registers: are they unpacked again in each sweep, rather than kept as what a sweep computed of them? Short rows keep it (exp of each
 /// element is then taken once); where no formula is taken a block does not: registers for another block beside it are worth more (layer_norm bf16
 /// [12288], 3 blocks: 80 bytes of spills).

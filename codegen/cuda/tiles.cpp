@@ -114,7 +114,7 @@ void fit_tiles(const View& view, const Facts& facts, const Device& device, Sched
     for (int64_t rows : {1, 2, 4, 8, 16, 32}) {
       const int64_t size = shape.slot_bytes(groups * rows, columns);
       int64_t cost = (size > 4608 ? 1 : 0) + (incoming(groups * rows) < 1 * KiB ? 2 : 0);
-      if (s.lanes_per_row <= 32) cost += conflicts(shape, columns, s.lanes_per_row, puts || view.element_stores().empty() ? rows : 1, V);
+      if (s.lanes_per_row <= 32) cost += conflicts(shape, columns, s.lanes_per_row, puts || (view.element_stores().empty() && s.lanes_per_row >= 4) ? rows : 1, V);
       if (rows > 1 && (size > 8704 || cost > least)) continue;
       least = cost;
       s.rows_in_flight = uint16_t(rows);

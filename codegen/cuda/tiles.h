@@ -33,7 +33,7 @@ bool tileable(const View& view, const Device& device);
 /// lanes load and store themselves: the same lanes, the same order, the same bits.
 void fit_tiles(const View& view, const Facts& facts, const Device& device, Schedule& schedule);
 
-/// Aligned windows: parameters of the columns, of 16 bytes a vector, come as the two pieces that they lie in (rows in registers, and pointwise).
+/// Aligned windows: parameters of the columns, of 16 bytes a vector, come as the two pieces that they lie in (rows in registers).
 void shift_parameters(const View& view, const Facts& facts, Schedule& schedule);
 
 }  // namespace fusec::cuda

@@ -34,6 +34,9 @@ const Case kRows[] = {
 const Case kOthers[] = {
     {"columns_f32", "graph @g(%x: f32[N,C]) -> f32[C] { %y = sum %x {axes=[0]}\n return %y }", 1e-4},
     {"columns_u8", "graph @g(%u: u8[N,C]) -> f32[C] { %x = cast %u {to=f32}\n %y = sum %x {axes=[0]}\n return %y }", 1e-4},
+    {"columns_33_f32", "graph @g(%x: f32[N,33]) -> f32[33] { %y = sum %x {axes=[0]}\n return %y }", 1e-4},
+    {"columns_129_u8", "graph @g(%u: u8[N,129]) -> f32[129] { %x = cast %u {to=f32}\n %y = sum %x {axes=[0]}\n return %y }", 1e-4},
+    {"columns_129_f32", "graph @g(%x: f32[N,129]) -> f32[129] { %y = sum %x {axes=[0]}\n return %y }", 1e-4},
     {"bias_f32", "graph @g(%x: f32[N,17], %b: f32[17]) -> f32[N,17] { %y = add %x, %b\n return %y }", 0},
     {"bias_bf16", "graph @g(%x: bf16[N,521], %b: bf16[521]) -> bf16[N,521] { %y = add %x, %b\n return %y }", 0},
 };
@@ -85,11 +88,24 @@ Schedule checked(const Case& c, const Sizes& sizes) {
 TEST(Tiles, RowsThatBeginAnywhere) {
   size_t tiled = 0;
   for (const Case& c : kRows)
-    for (auto [rows, columns] : {std::pair{1, 17}, {77, 17}, {300, 3}, {21, 127}, {9, 257}, {3, 1061}}) {
+    for (auto [rows, columns] : {std::pair{1, 17}, {77, 17}, {300, 3}, {21, 127}, {9, 257}, {3, 1061}, {77, 100}}) {
       const Schedule s = checked(c, {{"N", rows}, {"C", columns}});
       tiled += s.skeleton == Template::rows && s.slots > 0;
     }
   EXPECT_GT(tiled, 30u);
+}
+
+// Longer rows stay in registers, in aligned windows: their first and last vectors are short, parameters beside them come as two pieces.
+TEST(Tiles, LongRowsInWindows) {
+  size_t windows = 0, pieces = 0;
+  for (const Case& c : kRows)
+    for (auto [rows, columns] : {std::pair{3, 9001}, {2, 16381}}) {
+      const Schedule s = checked(c, {{"N", rows}, {"C", columns}});
+      windows += s.keep == Keep::registers && s.edges == Edges::window;
+      for (const Access& a : s.access) pieces += s.edges == Edges::window && a.staged;
+    }
+  EXPECT_GT(windows, 6u);
+  EXPECT_GE(pieces, 4u);
 }
 
 TEST(Tiles, ColumnsAndParametersThatBeginAnywhere) {

@@ -87,11 +87,17 @@ template <int S, class K, int X, int Y, int U, bool Split> struct Column {
         }
         if (!last_block(K::counters(a) + block, gridDim.y)) return false;
         acc.zero();
+        // Several states on their way at once: each is a trip to the L2, and nobody else works any more.
+        constexpr int kAhead = K::Shifted ? 1 : K::AccBytes <= 32 ? 4 : K::AccBytes <= 64 ? 2 : 1;  // (shifted pieces leave no registers)
 #pragma unroll 1
-        for (Ix p = y; p < parts; p += Y) {
-          Acc one;
-          one.fresh(states + p * X + x);
-          acc.merge(one);
+        for (Ix p = y; p < parts; p += kAhead * Y) {
+          Acc some[kAhead];
+#pragma unroll
+          for (int k = 0; k < kAhead; ++k)
+            if (p + k * Y < parts) some[k].fresh(states + (p + k * Y) * X + x);
+#pragma unroll
+          for (int k = 0; k < kAhead; ++k)
+            if (p + k * Y < parts) acc.merge(some[k]);
         }
         merge_column<K, X, Y>(acc, scratch);
       } else {

@@ -2,7 +2,7 @@
 // one run of memory: it comes into shared memory as aligned pieces, lanes take single elements (or short vectors) from there, put results
 // in their place, and the run leaves as aligned pieces. A team shares a tile: a warp, or the block where a row takes more than 32 lanes.
 // Slots - 1 tiles are under way while one is worked on. A group of lanes has R rows of a tile: one behind the other, which spreads them over
-// the banks, or, where lanes store to memory themselves, those beside its neighbours'.
+// the banks, or, where lanes store to memory themselves or rows are so short that their results count, those beside its neighbours'.
 D void copy_piece(char* shared, const char* global, u64 policy) {
 #ifdef FUSEC_SIMT
   simt_cp_async(shared, global, 16, 16);
@@ -107,7 +107,7 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Slots> D void r
 #pragma unroll 1
     for (int r = 0; r < R; ++r) {
       // Lanes without a row store nothing: barriers and shuffles need everybody.
-      const Ix number = K::Puts || !K::Stores ? (Ix)(thread / Lanes) * R + r : (Ix)r * kGroups + thread / Lanes;
+      const Ix number = K::Puts || (!K::Stores && Lanes >= 4) ? (Ix)(thread / Lanes) * R + r : (Ix)r * kGroups + thread / Lanes;
       const bool live = number < count;
       if (Lanes > 32 && !live) break;
       typename K::At t{};
