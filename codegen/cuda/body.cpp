@@ -170,7 +170,7 @@ void Body::fetch(Val load, const std::string& words) {
     if (streamed) w_.streamed = true;
     if (column) line("if (n == " + dec(2 * w_.V) + " || t.e * rows(a) + t.r + " + dec(2 * w_.V) + " <= rows(a) * columns(a)) {");
     else line("if (t.e >= 0 && t.e + " + dec(2 * w_.V) + " <= columns(a)) {");
-    line("  fetch_shifted<" + w_.fetch_kind(load, streamed) + ">(" + words + ", " + p + " + (" + offset(load, "") + (streamed ? "), policy);" : "), 0);"));
+    line("  fetch_shifted<" + dec(size) + ", " + w_.fetch_kind(load, streamed) + ">(" + words + ", " + p + " + (" + offset(load, "") + (streamed ? "), policy);" : "), 0);"));
     line("} else {");
     indent_ += 2;
   } else if (!each) {

@@ -126,8 +126,8 @@ template <int P, Fetch F, int B> D void fetch(Words<B>& r, const void* from, u64
     }
   }
 }
-// 16 bytes that begin anywhere: out of the two aligned pieces that they lie in, both of which must be there.
-template <Fetch F> D void fetch_shifted(Words<16>& r, const void* from, u64 policy) {
+// 16 bytes that begin at any element of E bytes: out of the two aligned pieces that they lie in, both of which must be there.
+template <int E, Fetch F> D void fetch_shifted(Words<16>& r, const void* from, u64 policy) {
   const u32 at = (u32)(u64)from & 15, bit = at % 4 * 8;
   const char* p = (const char*)from - at;
   const uint4 x = load16<F>(p, policy), y = load16<F>(p + 16, policy);
@@ -139,6 +139,10 @@ template <Fetch F> D void fetch_shifted(Words<16>& r, const void* from, u64 poli
   for (int k = 0; k < 5; ++k) word[k] = at & 4 ? half[k + 1] : half[k];
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
+    if constexpr (E >= 4) {
+      r.w[k] = word[k];
+      continue;
+    }
 #ifdef FUSEC_SIMT
     r.w[k] = (u32)(((u64)word[k + 1] << 32 | word[k]) >> bit);
 #else

@@ -366,7 +366,7 @@ int64_t lanes_of(const Scene& c, const Row& row) {
     int64_t lanes = row.vectors <= 32 ? std::max<int64_t>(pow2_ceil(ceil_div(row.vectors, 2)), std::min<int64_t>(row.vectors, 2)) : 32;
     auto idle = [&](int64_t l) { return l * row.steps(l) - row.vectors; };
     for (int64_t l = lanes / 2; l >= 2 && row.steps(l) <= 4 && row.steps(l) * row.held <= 16 && row.steps(l) * c.V <= most; l /= 2)
-      if (8 * idle(lanes) > row.vectors && idle(l) <= idle(lanes)) lanes = l;
+      if (8 * idle(lanes) > row.vectors && idle(l) < idle(lanes) + (row.held < c.V)) lanes = l;  // of narrow rows also as many
     return lanes;
   }
   // Four vectors of 16 bytes a lane: more lanes of fewer vectors wait longer at barriers (layer_norm f32 4096 by 1024 lanes of
@@ -377,7 +377,7 @@ int64_t lanes_of(const Scene& c, const Row& row) {
   const bool formulas = folds_formulas(c), pairs = row.held < c.V && c.V > 4;
   for (int64_t l : {64, 128, 256, 512}) {
     if (once && c.V > 4 && row.steps(l) * row.held <= 24 && l >= 128) return l;  // u8 [10240]: 128 lanes 1.05 of the copy rate, 512 lanes 0.87
-    if (pairs && !formulas && l == 256 && row.steps(l) > 4 && row.steps(l) * row.held <= 36 && c.facts.columns > 8704) return l;
+    if (pairs && !formulas && l == 256 && row.steps(l) > 4 && row.steps(l) * row.held <= 36) return l;
     if (row.steps(l) * row.held <= (formulas && l >= 256 ? 32 : l == 512 && c.V <= 4 ? 32 : 16) && row.steps(l) * c.V <= 32) return l;
   }
   // More than 32 elements a lane do not fit beside what exp needs (bf16 [65536]: 392 bytes of spills).
@@ -393,7 +393,15 @@ int64_t cluster_of(const Scene& c, const Row& row) {
   return row.steps(256 * cluster) * std::max<int64_t>(row.held, 4) <= 32 ? cluster : 1;
 }
 
-/// Words a lane takes for the parameters of the columns (scale, bias). They are asked for before the reductions where they fit beside
+/// How many loads are parameters of the columns (scale, bias)?
+int64_t parameters_of(const Scene& c) {
+  return std::count_if(c.view.accesses.begin(), c.view.accesses.end(), [&](Val v) {
+    const Inst& inst = c.kernel.values[v];
+    return inst.kind == Kind::load && c.view.level(v) == Level::element && inst.map.guard == kNoVal && !(inst.varies & c.view.row_axes);
+  });
+}
+
+/// Words a lane takes for the parameters of the columns. They are asked for before the reductions where they fit beside
 /// the row: `early`.
 int64_t parameters(Scene& c, const std::vector<Val>& cut, const Row& row, bool few, bool& early) {
   int64_t words = 0;
@@ -460,7 +468,7 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   // f32 [10240]: 1 block 0.70). Of narrow rows ptxas takes the words, and the values once where they are not unpacked again.
   if (c.formulas || s.cluster > 1) return;
   const int64_t moved = std::max<int64_t>(1, s.threads * s.rows_in_flight * s.steps * (c.loaded + c.stored));
-  const int64_t wanted = ceil_div((c.stored > 2 * c.loaded ? 128 : 160) * 1024, moved);  // where stores prevail less is better (u8 [8192]: 0.95, 0.94)
+  const int64_t wanted = ceil_div(160 * 1024, moved);
   int64_t taken = s.rows_in_flight * s.steps * row.held + (row.held < c.V ? 36 - c.V : least);
   if (lanes == 512 && row.held < c.V) taken = std::min<int64_t>(taken, 40);  // three blocks (layer_norm bf16 [14336]: 1.00, two 0.86)
   if (s.rows_in_flight > 1 || !(s.baked >> s.vector_axis & 1)) taken += 4;  // sizes in the text save registers
@@ -514,6 +522,10 @@ bool tiles(Scene& whole) {
   // Vectors of 8 bytes that leave an eighth of their lanes idle: words (softmax bf16 [100]: 0.99 of the copy rate, 0.86 held).
   const int64_t vectors = columns / whole.V, lanes_of_two = pow2_ceil(ceil_div(vectors, 2));
   const bool words = whole.s.edges == Edges::full && piece == 8 && widest_size(whole) < 4 && vectors <= 32 && 8 * (2 * lanes_of_two - vectors) > vectors;
+  // Longer rows are better read in aligned windows: sums from 4 KiB on (bf16 [2049]: 1.03 of the copy rate, in tiles 0.94), others from 6 Ki
+  // elements (rms_norm bf16 [8191]: 0.99, 0.87) unless two parameters of 16-bit elements have to be shifted into place (layer_norm: 0.69, 0.79).
+  const bool once = whole.view.folds() == 1 && whole.view.element_stores().empty();
+  if (whole.s.edges == Edges::window && (once ? columns * widest_size(whole) >= 4096 : columns > 6144 && (whole.V <= 4 || parameters_of(whole) < 2))) return false;
   const bool anywhere = whole.s.edges == Edges::window || (whole.s.edges == Edges::full && piece < 8) || words;
   if (!anywhere || columns < 1 || columns > 17 * 512 || !tileable(whole.view, whole.device)) return false;
   Scene c = with_vector(whole, words ? unsigned(4 / widest_size(whole)) : 1);
@@ -552,10 +564,10 @@ void rows(Scene& c) {
   int64_t lanes = lanes_of(c, row), cluster = 1;
   if (!lanes && !once) cluster = cluster_of(c, row);
   if (cluster > 1) lanes = 256;
-  // Beyond 66 KiB (33 KiB of narrow types, 29 where exp is taken) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of the copy
+  // Beyond 64 KiB (32 KiB of narrow types, 28 where exp is taken) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of the copy
   // rate there, f32 [32768] at 0.78. Not so where elements are summed through a formula: registers keep its results, the ring's slots the operands,
   // for a second time.
-  const int64_t most = folds_formulas(c) || c.V <= 4 ? 66 : takes_formulas(c.view) ? 29 : 33;
+  const int64_t most = folds_formulas(c) || c.V <= 4 ? 64 : takes_formulas(c.view) ? 29 : 33;
   const bool long_row = !lanes || (cluster == 1 && c.facts.columns * widest_size(c) > most * 1024);
   if (long_row && !once) {
     if (auto chosen = ring_schedule(c.kernel, c.facts, c.device, s)) {
@@ -610,23 +622,27 @@ void shift_columns(Scene& c) {
   }
 }
 
-/// Threads of a column for X lanes across: 256 threads or somewhat more, whole warps.
-int64_t most_positions(int64_t X) {
-  int64_t Y = pow2_floor(288 / X);
-  while (X * Y % 32) Y *= 2;
-  return Y;
-}
+/// Lanes along the columns, of `across` vectors, and threads of a column.
+struct Across {
+  int64_t X, Y;
+  int64_t warps() const { return X * Y / 32; }
+  int64_t blocks() const { return std::max<int64_t>(1, 16 / warps()); }  // 16 warps with 128 bytes a thread: 64 KiB in flight
+};
 
-/// Lanes along the columns, of `across` vectors: as many as leave few of them without columns (129 of f32, 33 vectors: 3 blocks of 11 lanes
-/// 0.93 of the copy rate, two of 32 0.77), of whole warps, in few blocks: each shares sectors with its neighbours ([100] of f32 in 5 blocks 0.70).
-int64_t columns_across(int64_t across) {
-  int64_t best = std::min<int64_t>(32, pow2_ceil(across));
-  auto cost = [&](int64_t X) {
-    const int64_t blocks = ceil_div(across, X), threads = X * most_positions(X);
-    return double(blocks * X) / double(across) + (blocks > 1 ? 2.0 / double(X) : 0) + (threads > 576 ? 1 : threads > 288 ? 0.04 : 0);
+/// Few lanes without columns (129 of f32, 33 vectors: 3 blocks of 11 lanes 0.93 of the copy rate, two of 32 0.77); few blocks, since each shares
+/// sectors with its neighbours ([100] of f32 in 5 blocks 0.70); 16 warps of a multiprocessor; few trips of the last block, which merges the parts
+/// alone (u8 [512]: 264 parts by 8 threads of a column 0.87, 132 by 16 0.95).
+Across columns_across(int64_t across, bool shifted, int64_t multiprocessors) {
+  auto cost = [&](const Across& a) {
+    const int64_t blocks = ceil_div(across, a.X);
+    const double trips = double(multiprocessors * a.blocks()) / double(blocks * a.Y) / (shifted ? 1 : 2);
+    return double(blocks * a.X) / double(across) + (blocks > 1 ? 2.0 / double(a.X) : 0) + std::abs(1 - double(a.warps() * a.blocks()) / 16) + 0.0028 * trips;
   };
+  const int64_t first = std::min<int64_t>(32, pow2_ceil(across));
+  Across best{first, 256 / first};
   for (int64_t X = std::min<int64_t>(32, across); X >= 1; --X)
-    if (cost(X) < cost(best) - 0.06) best = X;
+    for (int64_t Y = 1; X * Y <= 576; Y *= 2)
+      if (X * Y % 32 == 0 && cost({X, Y}) < cost(best) - 0.005) best = {X, Y};
   return best;
 }
 
@@ -639,12 +655,11 @@ void column(Scene& c) {
   // what must not depend on the batch.
   const bool known = !c.kernel.axes.empty() && c.kernel.axes[s.vector_axis].extent.is_constant();
   const int64_t across = known ? std::max<int64_t>(1, ceil_div(vector_extent(c), c.V)) : 32;
-  const int64_t X = columns_across(across);
   bool shifted = false;
   for (const Access& a : s.access) shifted |= a.staged;
-  // In few blocks of columns the last one merges many parts: half as many of twice the threads (u8 [512]: 0.87 of the copy rate, 0.93).
-  const int64_t most = most_positions(X) * (X * most_positions(X) == 256 && known && !shifted && ceil_div(across, X) <= 4 ? 2 : 1);
-  int64_t Y = std::min<int64_t>(most, pow2_ceil(std::max<int64_t>(1, c.facts.columns)));
+  const Across chosen = known ? columns_across(across, shifted, c.device.multiprocessors) : Across{32, 8};
+  const int64_t X = chosen.X;
+  int64_t Y = std::min<int64_t>(chosen.Y, pow2_ceil(std::max<int64_t>(1, c.facts.columns)));
   size_t state = 16;
   for (size_t i = 0; i < c.view.folds(); ++i) state = std::max(state, state_layout(c.kernel, i, c.V).bytes);
   while (Y > 1 && X * (Y / 2) * int64_t(state) > 40 * 1024) Y /= 2;
