@@ -180,6 +180,18 @@ TEST_F(ModelFiles, ExplainNamesWhatIsLeftOutAndGoesOn) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
+/// A strided convolution over a side of unknown length has no length that is a polynomial of it.
+TEST_F(ModelFiles, ExplainSaysWhichSizesAreMissing) {
+  Model m{.opset = 17, .inputs = {value("x", kFloat, {1, 1, "wide", 8})}, .outputs = {value("y", kFloat, {})}};
+  m.initializers = {floats("w", {2, 1, 3, 3}, std::vector<float>(18, 1))};
+  m.nodes = {node("Conv", {"x", "w"}, {"c"}, {integers("strides", {2, 2})}), node("Relu", {"c"}, {"y"})};
+  write("m.onnx", m.bytes());
+  peak({"explain", "m.onnx", "--target", "h200"});
+  EXPECT_NE(text_of("out").find("no shape known: 2 tensors, first %c; sizes may give some: --dim wide=8\n"), std::string::npos) << text_of("out");
+  peak({"explain", "m.onnx", "--target", "h200", "--dim", "wide=9"});
+  EXPECT_NE(text_of("out").find("total: 1 kernel of 1"), std::string::npos) << text_of("out");
+}
+
 /// A table of 2.9 GB, one row of it beyond the first 2 GiB not zero; a file that takes no room.
 struct LargeModel : ModelFiles {
   void SetUp() override {

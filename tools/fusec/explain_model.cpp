@@ -149,6 +149,17 @@ std::string counts_text(const std::map<std::string, size_t>& counts) {
   return out;
 }
 
+/// Dims of the inputs that have no size yet: what would tell more shapes.
+std::string sizes_hint(const WholeModel& model) {
+  std::set<std::string> open;
+  for (size_t t : model.inputs)
+    for (const Dim& d : model.tensors[t].type->shape)
+      for (const std::string& symbol : d.symbols()) open.insert(symbol);
+  std::string out;
+  for (const std::string& symbol : open) out += (out.empty() ? "; sizes may give some: --dim " : " --dim ") + one_line(symbol) + "=8";
+  return out;
+}
+
 std::string as_text(const WholeModel& model, const ModelReport& r) {
   const size_t outside = model.boundaries.size();
   std::string out = "model @" + one_line(model.name) + " for " + r.target + ": " + std::to_string(model.nodes) +
@@ -173,7 +184,7 @@ std::string as_text(const WholeModel& model, const ModelReport& r) {
   if (!r.unknown.empty()) out += "not known: " + counts_text(r.unknown) + "\n";
   if (!r.unshaped.empty()) {
     out += "no shape known: " + std::to_string(r.unshaped.size()) +
-           (r.unshaped.size() == 1 ? " tensor, %" : " tensors, first %") + one_line(r.unshaped[0]) + "\n";
+           (r.unshaped.size() == 1 ? " tensor, %" : " tensors, first %") + one_line(r.unshaped[0]) + sizes_hint(model) + "\n";
   }
   return out + "total: " + sum_text(r.after, r.before) + "\n";
 }
