@@ -12,6 +12,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "lib/ir/convert.h"
 #include "lib/kernel/axes.h"
 #include "lib/kernel/liberties.h"
 #include "lib/kernel/builder.h"
@@ -246,10 +247,22 @@ struct Attempt : KernelBuilder {
     return reduction.results[0];
   }
 
+  /// What an infinity is in f8e4m3: a NaN with its sign.
+  static float nan_of(Op op) {
+    const float infinity = op == Op::reduce_min ? INFINITY : -INFINITY;
+    std::byte bits{};
+    float value = 0;
+    narrow(DType::f8e4m3, &infinity, &bits, 1);
+    widen(DType::f8e4m3, &bits, &value, 1);
+    return value;
+  }
+
   /// Along an axis of one element: the identity, or the identity and the element.
   Val scan_of_one(const Reduction& reduction, DType type) {
     const Val identity = constant(type, identity_bits(reduction.op, type));
-    if (reduction.exclusive) return identity;
+    // f8e4m3 has no infinity: what is before the first element of a maximum is a NaN there.
+    const bool rounds = reduction.op == Op::reduce_min || reduction.op == Op::reduce_max;
+    if (reduction.exclusive) return type == DType::f8e4m3 && rounds ? constant(type, std::bit_cast<uint32_t>(nan_of(reduction.op))) : identity;
     const Op op = reduction.op == Op::sum ? Op::add : reduction.op == Op::prod ? Op::mul : reduction.op == Op::reduce_min ? Op::min : Op::max;
     const Val value = compute(op, type, {identity, reduction.inputs[0]});
     kernel.values[value].rounds = is_float(type) && compute_type(type) != type;
@@ -317,6 +330,8 @@ struct Attempt : KernelBuilder {
   void finish() {
     for (size_t k = 0; k < atoms.size(); k++) kernel.axes.push_back({atoms[k], atom_reduced[k]});
     drop_unused(kernel);
+    if (kernel.reductions.empty())  // what was folded is not used: an exclusive running sum of one element
+      for (Axis& axis : kernel.axes) axis.reduced = false;
     arrange_axes(kernel);
     if (kernel.scans() && std::popcount(kernel.reduced_axes()) != 1)
       return refuse("scan-axis-split", "a view cuts the axis of a running sum");

@@ -294,6 +294,9 @@ bool KernelBuilder::scan_fits(NodeId id, const Coords& at) {
     const auto part = index::whole(at[k], shape[k], atoms);
     if (!part) return refuse("scan-through-view", "a running sum is read through a view that is not one element for one element"), false;
     for (size_t atom : *part) seen[atom]++, own[atom] = own[atom] || k == axis;
+    // Its atoms are one axis again only where the call's tensors are contiguous there.
+    if (k == axis && std::count_if(part->begin(), part->end(), [&](size_t atom) { return !atoms[atom].is(1); }) > 1)
+      return refuse("scan-axis-split", "a view cuts the axis of a running sum"), false;
   }
   for (size_t k = 0; k < atoms.size(); k++) {
     if (atoms[k].is(1)) continue;
