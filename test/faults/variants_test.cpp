@@ -16,7 +16,7 @@ Result<Program> compiled(const std::string& text, const char* device) {
   return compile(*graph, {.device = device, .cache = false});
 }
 
-const Tensor kThree{DType::u8, {3}, {std::byte{1}, std::byte{2}, std::byte{3}}};
+const Tensor kThree{DType::u8, {3}, std::vector{std::byte{1}, std::byte{2}, std::byte{3}}};
 
 TEST(Variants, NineKindsOfCallOnEveryDevice) {
   const std::vector<Tensor> x = {kThree};
