@@ -1,0 +1,141 @@
+// Columns, which fold across vectors; long rows in parts; and running sums. The figures are of an H200 (docs/cuda.md).
+
+#include "codegen/cuda/scene.h"
+#include "codegen/cuda/states.h"
+
+namespace fusec::cuda {
+namespace {
+
+/// Do its positions follow each other without gaps, columns innermost?
+bool dense_columns(const Scene& c, size_t access) {
+  const Facts::Access& f = c.facts.access[access];
+  int64_t size = 1;
+  for (bool reduced : {false, true}) {
+    const std::vector<unsigned> axes = c.view.space(reduced);
+    for (size_t k = axes.size(); k-- > 0; size *= c.facts.extents[axes[k]])
+      if (c.facts.extents[axes[k]] > 1 && f.step[axes[k]] != size) return false;
+  }
+  return true;
+}
+
+/// Vectors of columns that begin anywhere between 16-byte pieces come as the two pieces that they lie in.
+void shift_columns(Scene& c) {
+  for (size_t i = 0; i < c.view.accesses.size(); ++i) {
+    const Val v = c.view.accesses[i];
+    const Inst& inst = c.kernel.values[v];
+    Access& a = c.s.access[i];
+    const bool computed = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; }) || inst.map.guard != kNoVal;
+    if (inst.kind != Kind::load || computed || inst.varies != AxisSet((1u << c.kernel.axes.size()) - 1)) continue;
+    if (c.s.edges == Edges::window || int64_t(c.V) * int64_t(c.size(v)) != 16 || c.facts.access[i].align % 16 || !dense_columns(c, i)) continue;
+    a.staged = a.bytes < 16;
+    a.streamed |= a.staged;
+  }
+}
+
+/// Lanes along the columns, of `across` vectors, and threads of a column.
+struct Across {
+  int64_t X, Y;
+  int64_t warps() const { return X * Y / 32; }
+  int64_t blocks() const { return std::max<int64_t>(1, 16 / warps()); }  // 16 warps with 128 bytes a thread: 64 KiB in flight
+};
+
+/// Few lanes without columns (129 of f32, 33 vectors: 3 blocks of 11 lanes 0.93 of the copy rate, two of 32 0.77); few blocks, since each shares
+/// sectors with its neighbours ([100] of f32 in 5 blocks 0.70); 16 warps of a multiprocessor; few trips of the last block, which merges the parts
+/// alone (u8 [512]: 264 parts by 8 threads of a column 0.87, 132 by 16 0.95).
+Across columns_across(int64_t across, bool shifted, int64_t multiprocessors) {
+  auto cost = [&](const Across& a) {
+    const int64_t blocks = ceil_div(across, a.X);
+    const double trips = double(multiprocessors * a.blocks()) / double(blocks * a.Y) / (shifted ? 1 : 2);
+    return double(blocks * a.X) / double(across) + (blocks > 1 ? 2.0 / double(a.X) : 0) + std::abs(1 - double(a.warps() * a.blocks()) / 16) + 0.0028 * trips;
+  };
+  const int64_t first = std::min<int64_t>(32, pow2_ceil(across));
+  Across best{first, 256 / first};
+  for (int64_t X = std::min<int64_t>(32, across); X >= 1; --X)
+    for (int64_t Y = 1; X * Y <= 576; Y *= 2)
+      if (X * Y % 32 == 0 && cost({X, Y}) < cost(best) - 0.005) best = {X, Y};
+  return best;
+}
+
+}  // namespace
+
+void column(Scene& c) {
+  Schedule& s = c.s;
+  s.skeleton = Template::column;
+  shift_columns(c);
+  s.keep = c.kernel.sweeps.size() > 1 ? Keep::reload : Keep::none;
+  // From one run of columns, not from how many runs there are, and a run that differs from call to call is taken for long: who adds
+  // what must not depend on the batch.
+  const bool known = !c.kernel.axes.empty() && c.kernel.axes[s.vector_axis].extent.is_constant();
+  const int64_t across = known ? std::max<int64_t>(1, ceil_div(vector_extent(c), c.V)) : 32;
+  bool shifted = false;
+  for (const Access& a : s.access) shifted |= a.staged;
+  const Across chosen = known ? columns_across(across, shifted, c.device.multiprocessors) : Across{32, 8};
+  const int64_t X = chosen.X;
+  int64_t Y = std::min<int64_t>(chosen.Y, pow2_ceil(std::max<int64_t>(1, c.facts.columns)));
+  size_t state = 16;
+  for (size_t i = 0; i < c.view.folds(); ++i) state = std::max(state, state_layout(c.kernel, i, c.V).bytes);
+  while (Y > 1 && X * (Y / 2) * int64_t(state) > 40 * 1024) Y /= 2;
+  while (X * Y % 32) Y *= 2;
+  const int64_t U = pow2_floor(std::clamp<int64_t>(128 / std::max<int64_t>(c.loaded, 4), 1, 8));
+  s.lanes_per_row = uint16_t(X);
+  s.threads = uint16_t(X * Y);
+  s.rows_in_flight = uint16_t(U);
+  // Two blocks with 128 bytes a thread: 64 KiB in flight (column sums: 1.03 of the copy rate; 3 blocks 0.98).
+  s.min_blocks = std::min<uint16_t>(blocks_for(s.threads, 20 + U * ceil_div(c.loaded, 4) + int64_t(state) / 4 * 2 + (c.heavy > 8 ? 16 : 4)), uint16_t(std::max(1, 512 / s.threads)));
+  if (c.view.folds() == 1 && c.view.element_stores().empty() && ceil_div(across, X) < 2 * c.device.multiprocessors &&
+      c.facts.columns >= 4 * Y * U)
+    s.finish = Finish::last_block;
+}
+
+bool split(Scene& c) {
+  if (c.view.folds() != 1 || !c.view.element_stores().empty()) return false;
+  if (ceil_div(c.facts.columns, c.V) < 4096) return false;
+  // A kernel for one number of rows, and that a large one, needs no parts: a block a row (logsumexp bf16 [8192,131072]: 1.08, in parts 0.88).
+  bool fixed = true;
+  for (const Axis& axis : c.kernel.axes) fixed &= axis.reduced || axis.extent.is_constant();
+  if (fixed && c.facts.rows >= 8 * c.device.multiprocessors) return false;
+  Schedule& s = c.s;
+  s.skeleton = Template::split;
+  s.finish = Finish::last_block;
+  // 1024 threads with 128 bytes each, in two blocks (sum of 2^28 floats: 1.017 of the copy rate, in four blocks 1.003).
+  s.threads = s.lanes_per_row = 512;
+  s.min_blocks = 2;
+  s.rows_in_flight = uint16_t(pow2_floor(std::clamp<int64_t>(128 / std::max<int64_t>(c.loaded, 4), 1, 8)));
+  return true;
+}
+
+/// A scan's order follows from the row alone: lanes, vectors a lane and positions a thread.
+void scan(Scene& c) {
+  Schedule& s = c.s;
+  s.skeleton = Template::scan;
+  int64_t words = 0;  // of a lane's running values
+  for (const Reduction& r : c.kernel.reductions) words += ceil_div(int64_t(bytes(compute_type(r.accumulate))), 4);
+  int64_t steps = 1, held = 0;
+  if (c.column) {
+    steps = pow2_floor(std::clamp<int64_t>(64 / std::max<int64_t>(c.loaded, 4), 1, 8));
+    int64_t Y = std::min<int64_t>(8, pow2_ceil(ceil_div(std::max<int64_t>(1, c.facts.columns), steps))), X = 256 / Y;
+    // Long columns in parts of many positions, so that their chain is short; whatever the number of columns, but of a run of few.
+    if (c.facts.columns >= 16 * Y * steps) {
+      const bool known = c.kernel.axes[s.vector_axis].extent.is_constant();
+      X = known ? std::clamp<int64_t>(pow2_ceil(ceil_div(vector_extent(c), c.V)), 1, 8) : 8;
+      Y = std::min<int64_t>(256 / X, 64);
+      s.finish = Finish::last_block;
+    }
+    s.threads = uint16_t(X * Y);
+    s.lanes_per_row = uint16_t(X);
+    held = 3 * words * c.V;
+  } else {
+    const int64_t vectors = std::max<int64_t>(1, ceil_div(c.facts.columns, c.V));
+    const int64_t most = std::clamp<int64_t>(pow2_floor(64 / std::max<int64_t>(c.loaded, 4)), 1, 4);
+    steps = std::clamp<int64_t>(pow2_ceil(ceil_div(vectors, 32)), 1, most);
+    s.threads = 256;
+    s.lanes_per_row = uint16_t(std::min<int64_t>(256, pow2_ceil(ceil_div(vectors, steps))));
+    held = (4 + steps) * words;
+    // Long rows in parts, a block each, whatever the number of rows.
+    if (vectors >= 16 * int64_t{256} * steps) s.finish = Finish::last_block;
+  }
+  s.steps = uint16_t(steps);
+  s.min_blocks = blocks_for(s.threads, 24 + steps * (ceil_div(c.loaded, 4) + c.V * words) + held + (c.heavy > 8 ? 14 : 0));
+}
+
+}  // namespace fusec::cuda

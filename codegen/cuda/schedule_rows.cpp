@@ -1,0 +1,329 @@
+// Rows, which fold along their vectors: in registers, in shared memory, through tiles or a ring. The figures are of an H200 (docs/cuda.md).
+
+#include "codegen/cuda/ring.h"
+#include "codegen/cuda/scene.h"
+#include "codegen/cuda/tiles.h"
+
+namespace fusec::cuda {
+namespace {
+
+/// One element value that every later one can be computed from without a streamed load, and that is smaller than those loads:
+/// after x + residual rounded to bf16, the sum is kept, not its operands.
+std::vector<Val> choose_cut(const Scene& c) {
+  const AxisSet all = AxisSet((1u << c.kernel.axes.size()) - 1);
+  std::vector<Val> targets = c.view.element_stores();
+  for (size_t i = 0; i < c.view.folds(); ++i)
+    for (Val v : c.view.fold_inputs(i)) targets.push_back(v);
+  auto streams = [&](const std::vector<Val>& values) {
+    std::vector<Val> out;
+    for (Val v : values)
+      if (c.kernel.values[v].kind == Kind::load && c.kernel.values[v].varies == all) out.push_back(v);
+    return out;
+  };
+  auto element = [&](Val v) { return c.view.level(v) != Level::element; };
+  const std::vector<Val> needed = c.view.needed(targets, element);
+  const std::vector<Val> loads = streams(needed);
+  int64_t cost = 0;
+  for (Val v : loads) cost += int64_t(c.size(v));
+  if (loads.size() < 2) return loads;
+  for (Val h : needed) {
+    const Inst& inst = c.kernel.values[h];
+    if (inst.kind != Kind::compute || inst.varies != all || c.view.stages[h] != 0) continue;
+    if (int64_t(bytes(kept_type(c.kernel, h))) >= cost) continue;
+    const std::vector<Val> rest = c.view.needed(targets, element, [&](Val v) { return v == h; });
+    if (streams(rest).empty()) return {h};
+  }
+  return loads;
+}
+
+/// A row in the shared memory of a block or a cluster: about 64 KiB a block, so that several blocks of a multiprocessor overlap
+/// their loads and stores; more where the cluster would be too large. False: it does not fit.
+bool shared_rows(Scene& c, const std::vector<Val>& cut, int64_t bytes) {
+  Schedule& s = c.s;
+  const int64_t room = c.device.shared_per_block - 8 * 1024;
+  int64_t cluster = 1;
+  const int64_t portable = std::min(8, c.device.max_cluster);
+  while (cluster < portable && bytes > cluster * 72 * 1024) cluster *= 2;
+  while (cluster < c.device.max_cluster && bytes > cluster * room) cluster *= 2;
+  if (bytes > cluster * room || bytes / cluster < 4096) return false;
+  s.keep = cluster > 1 ? Keep::cluster : Keep::shared;
+  s.cut = cut;
+  s.cluster = uint16_t(cluster);
+  s.threads = 512;
+  s.lanes_per_row = 512;
+  const int64_t U = pow2_floor(std::clamp<int64_t>(64 / std::max<int64_t>(c.loaded, 4), 1, 4));
+  s.rows_in_flight = uint16_t(U);
+  s.min_blocks = uint16_t(std::clamp<int64_t>(room / std::max<int64_t>(1, bytes / cluster), 1, 2));
+  return true;
+}
+
+/// Do elements go through a formula, in all its terms, before they are reduced?
+bool folds_formulas(const Scene& c) {
+  for (size_t i = 0; i < c.view.folds(); ++i)
+    for (Val v : c.view.needed(c.view.fold_inputs(i), [&](Val v) { return c.view.level(v) != Level::element; }))
+      if (c.kernel.values[v].kind == Kind::compute && info(c.kernel.values[v].op).form == Form::formula && !has_few_terms(c.kernel.values[v])) return true;
+  return false;
+}
+
+/// A row as its lanes see it.
+struct Row {
+  int64_t vectors;     // of all lanes together
+  int64_t kept, held;  // 32-bit words of a vector: of the cut, and of its loads where these are more
+  int64_t steps(int64_t lanes) const { return ceil_div(vectors, lanes); }
+};
+
+Row row_of(const Scene& c, const std::vector<Val>& cut) {
+  int64_t words = 0, raw = 0;
+  auto in_words = [&](int64_t size, Val v) { return ceil_div(size * (c.view.wide(v) ? c.V : 1), 4); };
+  for (Val v : cut) words += in_words(int64_t(bytes(kept_type(c.kernel, v))), v);
+  for (Val v : c.view.needed(cut, [&](Val v) { return c.view.level(v) != Level::element; }))
+    if (c.kernel.values[v].kind == Kind::load) raw += in_words(int64_t(c.size(v)), v);
+  const int64_t kept = std::max<int64_t>(1, words), columns = c.facts.columns + (c.s.edges == Edges::window ? c.V - 1 : 0);
+  return {std::max<int64_t>(1, ceil_div(columns, c.V)), kept, std::max(kept, raw)};
+}
+
+/// Lanes of one block that hold a row in their registers; 0: it does not fit. From the row alone: who adds what must not depend on how
+/// many rows there are.
+int64_t lanes_of(const Scene& c, const Row& row) {
+  // Up to a warp: two vectors a lane, several rows a warp, for fewer shuffles; or fewer lanes of up to four vectors where an eighth of them
+  // would have nothing to do (192 of bf16: 8 lanes of three vectors 1.01 of the copy rate, 16 of two 0.89). Neighbours of one lane alone would
+  // leave half of each sector to the next access (softmax bf16 [16]: 0.80, by two lanes 1.01).
+  const bool once = c.view.folds() == 1 && c.view.element_stores().empty();
+  const int64_t most = once ? 64 : 32;  // elements a lane; who only sums keeps none
+  if (row.vectors <= 32 || (row.steps(32) * row.held <= 24 && row.steps(32) * c.V <= 48)) {
+    int64_t lanes = row.vectors <= 32 ? std::max<int64_t>(pow2_ceil(ceil_div(row.vectors, 2)), std::min<int64_t>(row.vectors, 2)) : 32;
+    auto idle = [&](int64_t l) { return l * row.steps(l) - row.vectors; };
+    for (int64_t l = lanes / 2; l >= 2 && row.steps(l) <= 4 && row.steps(l) * row.held <= 16 && row.steps(l) * c.V <= most; l /= 2)
+      if (8 * idle(lanes) > row.vectors && idle(l) < idle(lanes) + (row.held < c.V)) lanes = l;  // of narrow rows also as many
+    return lanes;
+  }
+  // Four vectors of 16 bytes a lane: more lanes of fewer vectors wait longer at barriers (layer_norm f32 4096 by 1024 lanes of
+  // one vector ran at 0.74 of the copy rate, by 256 or 512 lanes at 1.00). Long ones by up to 32 words a lane, two blocks of 512 lanes (f32
+  // [16384]: 0.99 to 1.00) or four of 256 (layer_norm bf16 [16384]: 1.00).
+  // Where each element goes through a formula on its way to a sum, blocks of 256 lanes and twice the row, so that some load while others
+  // calculate (softmax f32 [8192], written out: 512 lanes 0.75 of the copy rate, 256 lanes 0.99).
+  const bool formulas = folds_formulas(c), pairs = row.held < c.V && c.V > 4;
+  for (int64_t l : {64, 128, 256, 512}) {
+    if (once && c.V > 4 && row.steps(l) * row.held <= 24 && l >= 128) return l;  // u8 [10240]: 128 lanes 1.05 of the copy rate, 512 lanes 0.87
+    if (pairs && !formulas && l == 256 && row.steps(l) > 4 && row.steps(l) * row.held <= 36) return l;
+    if (row.steps(l) * row.held <= (formulas && l >= 256 ? 32 : l == 512 && c.V <= 4 ? 32 : 16) && row.steps(l) * c.V <= 32) return l;
+  }
+  // More than 32 elements a lane do not fit beside what exp needs (bf16 [65536]: 392 bytes of spills).
+  return row.steps(1024) * row.held <= 32 && row.steps(1024) * c.V <= 32 ? 1024 : 0;
+}
+
+/// Much arithmetic behind the reductions of a row too long for a block: the registers of a cluster of blocks of 256 lanes, several
+/// clusters a multiprocessor, so that some load while others calculate (group_norm + silu of bf16: 103 us, through the ring 113). 1: no.
+int64_t cluster_of(const Scene& c, const Row& row) {
+  if (!c.formulas || folds_formulas(c)) return 1;
+  int64_t cluster = 1;
+  while (cluster < std::min(8, c.device.max_cluster) && row.steps(256 * cluster) > 8) cluster *= 2;
+  return row.steps(256 * cluster) * std::max<int64_t>(row.held, 4) <= 32 ? cluster : 1;
+}
+
+/// How many loads are parameters of the columns (scale, bias)?
+int64_t parameters_of(const Scene& c) {
+  return std::count_if(c.view.accesses.begin(), c.view.accesses.end(), [&](Val v) {
+    const Inst& inst = c.kernel.values[v];
+    return inst.kind == Kind::load && c.view.level(v) == Level::element && inst.map.guard == kNoVal && !(inst.varies & c.view.row_axes);
+  });
+}
+
+/// Words a lane takes for the parameters of the columns. They are asked for before the reductions where they fit beside
+/// the row: `early`.
+int64_t parameters(Scene& c, const std::vector<Val>& cut, const Row& row, bool few, bool& early) {
+  int64_t words = 0;
+  std::vector<size_t> found;
+  for (size_t i = 0; i < c.view.accesses.size(); ++i) {
+    const Val v = c.view.accesses[i];
+    const Inst& inst = c.kernel.values[v];
+    if (inst.kind != Kind::load || c.view.level(v) != Level::element || std::count(cut.begin(), cut.end(), v)) continue;
+    if (inst.map.guard != kNoVal || (inst.varies & c.view.row_axes)) continue;
+    found.push_back(i);
+    words += c.s.steps * ceil_div(int64_t(c.size(v)) * (c.view.wide(v) ? c.V : 1), 4);
+  }
+  early = words > 0 && words + c.s.steps * row.held <= (few ? 96 : 24);
+  if (early)
+    for (size_t i : found) c.s.access[i].early = 1;
+  return words;
+}
+
+/// Rows in flight and blocks a multiprocessor of rows in registers.
+void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
+  Schedule& s = c.s;
+  const int64_t lanes = s.lanes_per_row, arithmetic = c.heavy > 8 ? 16 : 4;
+  bool fixed = true;  // the number of rows, in every call
+  for (const Axis& axis : c.kernel.axes) fixed &= axis.reduced || axis.extent.is_constant();
+  const int64_t alone = ceil_div(c.facts.rows, s.threads / lanes) * s.cluster;  // blocks, of a row for each lane
+  // So few rows that each has a multiprocessor to itself: nothing hides a trip to memory, and registers are free (layer_norm of 8 rows of
+  // 4096: parameters behind the row 6.2 us, with it 5.4).
+  const bool few = fixed && alone <= c.device.multiprocessors;
+  bool early = false;
+  const int64_t late = parameters(c, cut, row, few, early);
+  // Rows of a few bytes a lane: several at once, until a lane has 64 bytes in flight and its set-up is shared.
+  const int64_t bytes = std::max<int64_t>(1, s.steps * c.loaded);
+  int64_t R = lanes > 32 ? 1 : pow2_floor(std::clamp<int64_t>((lanes < 32 ? 64 : 32) / bytes, 1, 8));
+  while (R > 1 && R * s.steps * c.stored > 192) R /= 2;  // stores leave at their own pace: u8 to f32 [64] 0.92 with 8 rows, 0.94 with 4
+  s.rows_in_flight = uint16_t(R);
+  // What a row takes: its words; of bytes, which a word holds four of, the values.
+  const int64_t values = s.steps * (c.V > 4 ? row.held : std::max<int64_t>(row.held, c.V));
+  s.min_blocks = blocks_for(s.threads, 26 + s.rows_in_flight * values + (early ? late : 0) + c.V * 3 + arithmetic + int64_t(c.view.accesses.size()) * 2);
+  if (few) {
+    s.min_blocks = 1;
+    for (Access& a : s.access) a.streamed = 0;  // a call this small has no cache policy: nothing is asked for in front of the first load
+    return;
+  }
+  // A cluster's blocks take the row, and 32 registers besides: what counts is how many clusters load while others calculate.
+  if (s.cluster > 1) s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, 32 + values));
+  // A formula on the way to a sum is as much arithmetic as a copy leaves time for: whoever calculates should not be alone.
+  if (late == 0 && folds_formulas(c))
+    s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, 16 + 4 * c.V + s.rows_in_flight * values + (s.edges == Edges::window ? 8 : 0)));
+  // For large blocks without parameters of the columns that is too careful: ptxas does with the row and some 24 more, and 1,536 threads
+  // instead of 1,024 are worth it (softmax f32 [8192]: 1.00 of the copy rate against 0.89).
+  const int64_t least = (c.formulas ? 40 : c.V > 4 ? 28 : 24) + (s.edges == Edges::window ? 8 : 0);
+  if (late == 0 && (lanes >= 512 || (lanes >= 256 && (arithmetic > 4 || (c.V > 4 && c.view.folds() > 1)))))
+    s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, least + values));
+  // Rows for a wave and a half: a wave of two rows a block asks for everything at once (layer_norm f32 [1024,4096]: 12.5 us, 11.8).
+  const int64_t of_two = blocks_for(s.threads, 32 + 2 * values), wave = c.device.multiprocessors;
+  const bool plain = lanes > 32 && s.cluster == 1 && values <= 16 && !c.formulas && s.edges == Edges::full;
+  if (fixed && plain && alone > wave * s.min_blocks && ceil_div(alone, 2) <= wave * of_two) {
+    s.rows_in_flight = 2;
+    s.min_blocks = uint16_t(of_two);
+    return;
+  }
+  // Rows wait at barriers and for their parameters while others have to move: 160 KiB of rows, read and written, in the blocks of a
+  // multiprocessor (layer_norm f32 [4096]: 3 blocks of 66 registers 0.95 of the copy rate, 5 of 48 1.00; layer_norm bf16 [12288]: 2 blocks 0.85,
+  // f32 [10240]: 1 block 0.70). Of narrow rows ptxas takes the words, and the values once where they are not unpacked again.
+  if (c.formulas || s.cluster > 1) return;
+  const int64_t moved = std::max<int64_t>(1, s.threads * s.rows_in_flight * s.steps * (c.loaded + c.stored));
+  const int64_t wanted = ceil_div(160 * 1024, moved);
+  int64_t taken = s.rows_in_flight * s.steps * row.held + (row.held < c.V ? 36 - c.V : least);
+  if (lanes == 512 && row.held < c.V) taken = std::min<int64_t>(taken, 40);  // three blocks (layer_norm bf16 [14336]: 1.00, two 0.86)
+  if (s.rows_in_flight > 1 || !(s.baked >> s.vector_axis & 1)) taken += 4;  // sizes in the text save registers
+  if (row.held < c.V && lanes <= 32 && !unpacks_again(c.view, s)) taken += s.steps * (c.V - row.held);
+  const int64_t without = std::min<int64_t>(wanted, blocks_for(s.threads, taken)), with = early ? std::min<int64_t>(wanted, blocks_for(s.threads, taken + late)) : without;
+  if (lanes > 32 && with < without && 5 * with < 4 * wanted)  // parameters later, but more rows
+    for (Access& a : s.access) a.early = 0;
+  s.min_blocks = std::max(s.min_blocks, uint16_t(lanes > 32 ? std::max(with, 5 * with < 4 * wanted ? without : with) : with));
+}
+
+/// The same kernel with V elements a lane step.
+Scene with_vector(const Scene& c, unsigned V) {
+  Scene out = c;
+  out.V = V;
+  out.loaded = out.stored = out.heavy = 0;
+  out.formulas = false;
+  out.s.edges = Edges::full;
+  out.s.lane[c.s.vector_axis] = uint16_t(V);
+  out.s.access.clear();
+  choose_pieces(out);
+  measure(out);
+  return out;
+}
+
+/// Lanes of a row that is taken by elements, and so its steps; words of the parameters of the columns, and whether they stay in registers. 0: it
+/// does not fit.
+int64_t tile_lanes(Scene& c, const std::vector<Val>& cut, const Row& row, int64_t& late, bool& early) {
+  // 9 to 17 elements a lane: few lanes are idle, few steps of shuffles. Rather 33 than a barrier of the block, or one of more warps (softmax
+  // bf16 [4097]: 128 lanes 0.93 of the copy rate, 256 lanes 0.90).
+  const int64_t most = 33 / row.kept, few = std::min<int64_t>(17, most);
+  int64_t lanes = 1;
+  while (lanes < 32 && row.steps(lanes) > few) lanes *= 2;
+  if (row.steps(lanes) > most) lanes = 128;
+  while (lanes < 512 && row.steps(lanes) > most) lanes *= 2;
+  // Parameters stay in registers where a block takes row after row, or they are few (layer_norm bf16 [4097]: 0.88 of the copy rate, with two
+  // loads an element 0.61).
+  for (;; lanes *= 2) {
+    c.s.steps = uint16_t(row.steps(lanes));
+    late = parameters(c, cut, row, false, early);
+    early = late > 0 && c.s.steps * row.kept + late <= (lanes > 32 && widest_size(c) <= 2 ? 100 : 52);
+    if (lanes <= 32 || lanes >= 512 || early || !late) break;
+  }
+  return row.steps(lanes) > most ? 0 : lanes;
+}
+
+/// Rows that begin between the 16-byte pieces of memory: runs of whole rows travel through shared memory, and lanes take single elements from
+/// there. False: others, and rows so long that few blocks fit (softmax bf16 [16385]: 0.88 of the copy rate by aligned windows, 0.56 here).
+bool tiles(Scene& whole) {
+  const int64_t columns = whole.facts.columns;
+  const int64_t piece = int64_t(whole.V) * widest_size(whole);
+  // Vectors of 8 bytes that leave an eighth of their lanes idle: words (softmax bf16 [100]: 0.99 of the copy rate, 0.86 held).
+  const int64_t vectors = columns / whole.V, lanes_of_two = pow2_ceil(ceil_div(vectors, 2));
+  const bool words = whole.s.edges == Edges::full && piece == 8 && widest_size(whole) < 4 && vectors <= 32 && 8 * (2 * lanes_of_two - vectors) > vectors;
+  // Longer rows are better read in aligned windows: sums from 4 KiB on (bf16 [2049]: 1.03 of the copy rate, in tiles 0.94), others from 6 Ki
+  // elements (rms_norm bf16 [8191]: 0.99, 0.87) unless two parameters of 16-bit elements have to be shifted into place (layer_norm: 0.69, 0.79).
+  const bool once = whole.view.folds() == 1 && whole.view.element_stores().empty();
+  if (whole.s.edges == Edges::window && (once ? columns * widest_size(whole) >= 4096 : columns > 6144 && (whole.V <= 4 || parameters_of(whole) < 2))) return false;
+  const bool anywhere = whole.s.edges == Edges::window || (whole.s.edges == Edges::full && piece < 8) || words;
+  if (!anywhere || columns < 1 || columns > 17 * 512 || !tileable(whole.view, whole.device)) return false;
+  Scene c = with_vector(whole, words ? unsigned(4 / widest_size(whole)) : 1);
+  Schedule& s = c.s;
+  const std::vector<Val> cut = choose_cut(c);
+  const Row row = row_of(c, cut);
+  bool early = false;
+  int64_t late = 0;
+  const int64_t lanes = tile_lanes(c, cut, row, late, early);
+  if (!lanes) return false;
+  s.keep = Keep::registers;
+  s.cut = cut;
+  s.lanes_per_row = uint16_t(lanes);
+  s.threads = uint16_t(std::max<int64_t>(128, lanes));
+  if (s.steps * lanes == columns) s.block[s.vector_axis] = uint16_t(columns);
+  const int64_t sizes = s.baked >> s.vector_axis & 1 ? 0 : c.device.sm >= 100 ? 60 : 20;  // in the text they save registers
+  s.min_blocks = blocks_for(s.threads, 16 + sizes + (words ? 12 : 0) + s.steps * row.kept + (early ? late : 0) + (c.heavy > 8 ? 6 : 4) + int64_t(c.view.accesses.size()));
+  if (late > 0 && !early) s.min_blocks = uint16_t(std::max(1, s.min_blocks * 3 / 4));  // loads of them ahead want registers
+  fit_tiles(c.view, c.facts, c.device, s);
+  for (size_t i = 0; i < c.view.accesses.size(); ++i) {
+    const Inst& inst = c.kernel.values[c.view.accesses[i]];
+    s.access[i].early = early && inst.kind == Kind::load && c.view.level(c.view.accesses[i]) == Level::element && !(inst.varies & c.view.row_axes);
+  }
+  whole.s = s;
+  return true;
+}
+
+}  // namespace
+
+void rows(Scene& c) {
+  Schedule& s = c.s;
+  s.skeleton = Template::rows;
+  if (tiles(c)) return;
+  const std::vector<Val> cut = choose_cut(c);
+  const Row row = row_of(c, cut);
+  // One sweep without element stores reads the row once whatever it does; else a long row waits on chip for the next sweep.
+  const bool once = c.view.folds() == 1 && c.view.element_stores().empty();
+  int64_t lanes = lanes_of(c, row), cluster = 1;
+  if (!lanes && !once) cluster = cluster_of(c, row);
+  if (cluster > 1) lanes = 256;
+  // Beyond 64 KiB (32 KiB of narrow types, 28 where exp is taken) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of the copy
+  // rate there, f32 [32768] at 0.78. Not so where elements are summed through a formula: registers keep its results, the ring's slots the operands,
+  // for a second time.
+  const int64_t most = folds_formulas(c) || c.V <= 4 ? 64 : takes_formulas(c.view) ? 29 : 33;
+  const bool long_row = !lanes || (cluster == 1 && c.facts.columns * widest_size(c) > most * 1024);
+  if (long_row && !once) {
+    if (auto chosen = ring_schedule(c.kernel, c.facts, c.device, s)) {
+      s = *chosen;
+      return;
+    }
+  }
+  if (!lanes && !once && shared_rows(c, cut, row.vectors * row.kept * 4)) return;
+  if (!lanes) {
+    s.keep = Keep::reload;
+    s.threads = s.lanes_per_row = 512;
+    const int64_t U = pow2_floor(std::clamp<int64_t>(ceil_div(64, std::max<int64_t>(c.loaded, 4)), 1, 8));
+    s.rows_in_flight = uint16_t(U);
+    s.min_blocks = blocks_for(s.threads, 24 + U * ceil_div(c.loaded, 4));
+    return;
+  }
+  s.keep = Keep::registers;
+  s.cut = cut;
+  s.lanes_per_row = uint16_t(lanes);
+  s.cluster = uint16_t(cluster);
+  s.steps = uint16_t(row.steps(lanes * cluster));
+  s.threads = uint16_t(std::max<int64_t>(128, lanes));
+  const bool exact = s.steps * lanes * cluster * c.V == c.facts.columns && s.edges != Edges::window;
+  if (exact) s.block[s.vector_axis] = uint16_t(std::min<int64_t>(c.facts.columns, 65535));
+  shift_parameters(c.view, c.facts, s);
+  occupy(c, cut, row);
+}
+
+}  // namespace fusec::cuda
