@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "fusec/type.h"
+
 namespace fusec {
 
 enum class Op : uint8_t {
@@ -48,6 +50,7 @@ enum class Rule : uint8_t {
 
 /// dtypes an op accepts for its (first data) operand.
 enum class Domain : uint8_t { any, numbers, floats, integers, bits /* bool and integers */, boolean };
+bool accepts(Domain domain, DType type);
 
 enum Trait : uint16_t {
   kCommutes = 1,      // op(x, y) == op(y, x)

@@ -43,21 +43,9 @@ std::string_view words(Domain domain) {
   return "";
 }
 
-bool within(Domain domain, DType type) {
-  switch (domain) {
-    case Domain::any: return true;
-    case Domain::numbers: return type != DType::boolean;
-    case Domain::floats: return is_float(type);
-    case Domain::integers: return is_integer(type);
-    case Domain::bits: return !is_float(type);
-    case Domain::boolean: return type == DType::boolean;
-  }
-  return false;
-}
-
 Status check_domain(const Call& call, const Type& type) {
   const Domain domain = info(call.op).domain;
-  if (within(domain, type.dtype)) return Done{};
+  if (accepts(domain, type.dtype)) return Done{};
   std::string message = "takes " + std::string(words(domain)) + ", not " + text(type);
   if (type.dtype == DType::boolean && is_elementwise(call.op)) message += ": and, or, xor, not and select are the ops of bool";
   return complain(message);

@@ -34,4 +34,16 @@ std::optional<Op> op(std::string_view name) {
   return found->second;
 }
 
+bool accepts(Domain domain, DType type) {
+  switch (domain) {
+    case Domain::any: return true;
+    case Domain::numbers: return type != DType::boolean;
+    case Domain::floats: return is_float(type);
+    case Domain::integers: return is_integer(type);
+    case Domain::bits: return !is_float(type);
+    case Domain::boolean: return type == DType::boolean;
+  }
+  return false;
+}
+
 }  // namespace fusec

@@ -15,15 +15,7 @@ namespace {
 bool takes(Op op, DType type) {
   if (op == Op::size) return type == DType::i64;
   if (op == Op::bitcast && type == DType::boolean) return false;  // a bool has no bits of its own
-  switch (info(op).domain) {
-    case Domain::any: return true;
-    case Domain::numbers: return type != DType::boolean;
-    case Domain::floats: return is_float(type);
-    case Domain::integers: return is_integer(type);
-    case Domain::bits: return !is_float(type);
-    case Domain::boolean: return type == DType::boolean;
-  }
-  return false;
+  return accepts(info(op).domain, type);
 }
 
 TEST(RandomGraph, EveryOpIsDrawnOnEveryTypeItTakes) {

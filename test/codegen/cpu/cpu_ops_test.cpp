@@ -11,18 +11,6 @@ constexpr DType kTypes[] = {DType::boolean, DType::i8,  DType::i16, DType::i32, 
                             DType::u8,      DType::u16, DType::u32, DType::u64,    DType::f16,
                             DType::bf16,    DType::f32, DType::f64, DType::f8e4m3, DType::f8e5m2};
 
-bool accepts(Op op, DType type) {
-  switch (info(op).domain) {
-    case Domain::any: return true;
-    case Domain::numbers: return type != DType::boolean;
-    case Domain::floats: return is_float(type);
-    case Domain::integers: return is_integer(type);
-    case Domain::bits: return is_integer(type) || type == DType::boolean;
-    case Domain::boolean: return type == DType::boolean;
-  }
-  return false;
-}
-
 /// One graph with an output for each op of this form that accepts `type`.
 void check(DType type, Form form, const Device& device) {
   std::vector<Op> ops;
@@ -33,7 +21,7 @@ void check(DType type, Form form, const Device& device) {
   std::vector<Value> outputs;
   for (int i = 0; i < kOps; ++i) {
     const Op op = static_cast<Op>(i);
-    if (info(op).form != form || !accepts(op, type) || op == Op::cast || op == Op::bitcast) continue;
+    if (info(op).form != form || !accepts(info(op).domain, type) || op == Op::cast || op == Op::bitcast) continue;
     if (form == Form::formula && !formula(op, compute_type(type))) continue;
     std::vector<Value> args = {x, y, z};
     args.resize(static_cast<size_t>(info(op).arity));
