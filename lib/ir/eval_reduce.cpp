@@ -1,10 +1,10 @@
 // Reductions of the reference evaluator: the input is walked once, row-major; each element is folded into the accumulator of
 // its result, so every result sees its elements in row-major order.
 
-#include <limits>
 #include <type_traits>
 
 #include "lib/ir/convert.h"
+#include "lib/ir/eval_numbers.h"
 #include "lib/ir/eval_parts.h"
 #include "lib/ir/scalar.h"
 #include "lib/ir/strided.h"
@@ -52,11 +52,6 @@ std::vector<int64_t> index_strides(const std::vector<int64_t>& extents, const st
   }
   return strides;
 }
-
-template <class T>
-constexpr T kLowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-template <class T>
-constexpr T kHighest = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
 
 template <class T, class A, class F>
 std::vector<A> fold(const Node& n, const Tensor& x, const T* data, size_t results, A identity, F combine) {
@@ -159,25 +154,8 @@ void reduce_bool(const Node& n, const Tensor& x, Tensor& result) {
 Status evaluate_reduce(const Node& n, const Tensor& x, Tensor& result) {
   if ((n.op == Op::argmax || n.op == Op::argmin) && x.elements() == 0 && result.elements() > 0)
     return input_error("no elements along the reduced axes, so there is no index to give");
-  const std::byte* p = x.data.data();
-  switch (x.dtype) {
-    case DType::boolean: reduce_bool(n, x, result); break;
-#define CASE(d, T) \
-  case DType::d: reduce_numbers(n, x, reinterpret_cast<const T*>(p), result); break;
-    CASE(i8, int8_t) CASE(i16, int16_t) CASE(i32, int32_t) CASE(i64, int64_t)
-    CASE(u8, uint8_t) CASE(u16, uint16_t) CASE(u32, uint32_t) CASE(u64, uint64_t)
-    CASE(f32, float) CASE(f64, double)
-#undef CASE
-    case DType::f16:
-    case DType::bf16:
-    case DType::f8e4m3:
-    case DType::f8e5m2: {
-      std::vector<float> wide(static_cast<size_t>(x.elements()));
-      widen(x.dtype, p, wide.data(), wide.size());
-      reduce_numbers(n, x, wide.data(), result);
-      break;
-    }
-  }
+  if (x.dtype == DType::boolean) reduce_bool(n, x, result);
+  else with_numbers(x, [&](const auto* data, DType) { reduce_numbers(n, x, data, result); });
   return Done{};
 }
 

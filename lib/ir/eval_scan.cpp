@@ -1,10 +1,10 @@
 // Scans of the reference evaluator: along each line of the axis one element after the other. Running sums and products of floats are f64,
 // as in reductions; each one is rounded to the result's type on its own.
 
-#include <limits>
 #include <type_traits>
 
 #include "lib/ir/convert.h"
+#include "lib/ir/eval_numbers.h"
 #include "lib/ir/eval_parts.h"
 #include "lib/ir/scalar.h"
 
@@ -41,38 +41,20 @@ void scan(const Node& n, const Tensor& x, const T* data, A identity, F combine, 
 template <class T>
 void scan_numbers(const Node& n, const Tensor& x, const T* data, DType type, Tensor& result) {
   using A = std::conditional_t<std::is_floating_point_v<T>, double, T>;
-  using Limits = std::numeric_limits<T>;
   const DType wide = std::is_floating_point_v<T> ? DType::f64 : type;
-  const T lowest = Limits::has_infinity ? -Limits::infinity() : Limits::lowest(), highest = Limits::has_infinity ? Limits::infinity() : Limits::max();
   switch (n.op) {
     case Op::cumsum: return scan(n, x, data, A(0), [](A a, A b) { return scalar::add(a, b); }, result, wide);
     case Op::cumprod: return scan(n, x, data, A(1), [](A a, A b) { return scalar::mul(a, b); }, result, wide);
-    case Op::cummin: return scan(n, x, data, highest, [](T a, T b) { return scalar::min(a, b); }, result, type);
-    default: return scan(n, x, data, lowest, [](T a, T b) { return scalar::max(a, b); }, result, type);
+    case Op::cummin: return scan(n, x, data, kHighest<T>, [](T a, T b) { return scalar::min(a, b); }, result, type);
+    default: return scan(n, x, data, kLowest<T>, [](T a, T b) { return scalar::max(a, b); }, result, type);
   }
 }
 
 }  // namespace
 
 void evaluate_scan(const Node& n, const Tensor& x, Tensor& result) {
-  const std::byte* p = x.data.data();
-  switch (x.dtype) {
-#define CASE(d, T) \
-  case DType::d: return scan_numbers(n, x, reinterpret_cast<const T*>(p), DType::d, result);
-    CASE(i8, int8_t) CASE(i16, int16_t) CASE(i32, int32_t) CASE(i64, int64_t)
-    CASE(u8, uint8_t) CASE(u16, uint16_t) CASE(u32, uint32_t) CASE(u64, uint64_t)
-    CASE(f32, float) CASE(f64, double)
-#undef CASE
-    case DType::boolean: return;  // the card takes numbers
-    case DType::f16:
-    case DType::bf16:
-    case DType::f8e4m3:
-    case DType::f8e5m2: {
-      std::vector<float> wide(static_cast<size_t>(x.elements()));
-      widen(x.dtype, p, wide.data(), wide.size());
-      return scan_numbers(n, x, wide.data(), DType::f32, result);
-    }
-  }
+  if (x.dtype == DType::boolean) return;  // the card takes numbers
+  with_numbers(x, [&](const auto* data, DType type) { scan_numbers(n, x, data, type, result); });
 }
 
 }  // namespace fusec
