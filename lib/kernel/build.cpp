@@ -67,6 +67,16 @@ uint64_t identity_bits(Op op, DType type) {
   return is_signed(held) ? (greatest ? all >> 1 : sign) : greatest ? all : 0;
 }
 
+/// Those bits once the type has rounded them: f8e4m3 has no infinity, only a NaN.
+uint64_t rounded_bits(DType type, uint64_t bits) {
+  if (!is_float(type) || compute_type(type) == type) return bits;
+  float value = std::bit_cast<float>(uint32_t(bits));
+  std::byte stored[2];
+  narrow(type, &value, stored, 1);
+  widen(type, stored, &value, 1);
+  return std::bit_cast<uint32_t>(value);
+}
+
 struct Attempt : KernelBuilder {
   NodeId root;
   bool pieces;
@@ -247,22 +257,10 @@ struct Attempt : KernelBuilder {
     return reduction.results[0];
   }
 
-  /// What an infinity is in f8e4m3: a NaN with its sign.
-  static float nan_of(Op op) {
-    const float infinity = op == Op::reduce_min ? INFINITY : -INFINITY;
-    std::byte bits{};
-    float value = 0;
-    narrow(DType::f8e4m3, &infinity, &bits, 1);
-    widen(DType::f8e4m3, &bits, &value, 1);
-    return value;
-  }
-
   /// Along an axis of one element: the identity, or the identity and the element.
   Val scan_of_one(const Reduction& reduction, DType type) {
     const Val identity = constant(type, identity_bits(reduction.op, type));
-    // f8e4m3 has no infinity: what is before the first element of a maximum is a NaN there.
-    const bool rounds = reduction.op == Op::reduce_min || reduction.op == Op::reduce_max;
-    if (reduction.exclusive) return type == DType::f8e4m3 && rounds ? constant(type, std::bit_cast<uint32_t>(nan_of(reduction.op))) : identity;
+    if (reduction.exclusive) return constant(type, rounded_bits(type, identity_bits(reduction.op, type)));
     const Op op = reduction.op == Op::sum ? Op::add : reduction.op == Op::prod ? Op::mul : reduction.op == Op::reduce_min ? Op::min : Op::max;
     const Val value = compute(op, type, {identity, reduction.inputs[0]});
     kernel.values[value].rounds = is_float(type) && compute_type(type) != type;
