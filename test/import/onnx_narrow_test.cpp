@@ -97,7 +97,7 @@ TEST(OnnxNarrow, FloatsRoundToTheNearest) {
           const double want = nearest(id, signed_x), got = converted(id, signed_x, true, DType::f32);
           EXPECT_EQ(got, want) << id << " of " << signed_x;
           EXPECT_EQ(converted(id, signed_x, true, DType::f64), want);
-          if (id != 23 && want == 0) EXPECT_FALSE(std::signbit(got)) << "fnuz has no -0.0";
+          if (id != 23 && want == 0) { EXPECT_FALSE(std::signbit(got)) << "fnuz has no -0.0"; }
         }
     }
     const double top = onnx::narrow_type(id)->top;
