@@ -130,11 +130,11 @@ int finished(int status) {
 
 int main(int argc, char** argv) {
   set_command(argc, argv);
-  log_debug("fusec 0.1.0");  // a FUSEC_LOG that means nothing is said at once
+  log_debug("fusec " FUSEC_VERSION);  // a FUSEC_LOG that means nothing is said at once
   CLI::App app("fusec fuses tensor graphs into few kernels and runs them at the rate the memory allows.", "fusec");
   app.formatter(std::make_shared<Wrapped>());  // before the subcommands, which take it over
   app.require_subcommand(1);
-  app.set_version_flag("--version", "fusec 0.1.0");
+  app.set_version_flag("--version", "fusec " FUSEC_VERSION);
   std::vector<std::pair<CLI::App*, Action>> actions;
   for (const Row& row : kCommands) {
     CLI::App* sub = app.add_subcommand(row.name, row.summary);
