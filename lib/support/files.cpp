@@ -1,11 +1,14 @@
 #include "lib/support/files.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <exception>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
+
+#include "lib/support/limits.h"
 
 namespace fusec {
 namespace {
@@ -19,8 +22,6 @@ struct File {
     if (fd >= 0) ::close(fd);
   }
 };
-
-constexpr size_t kMostOfDevice = 64 << 20;  // bytes; /dev/zero gives any number
 
 std::string why(int error) { return std::generic_category().message(error); }
 
@@ -47,26 +48,29 @@ int open_temporary(const std::string& path, std::string& name) {
 
 }  // namespace
 
-Result<std::string> read_file(const std::string& path) {
+namespace {
+
+/// The rest of an open file. Of what is no regular file kMaxStreamBytes at most: /dev/zero gives any number.
+Result<std::string> read_rest(int fd, const std::string& path) {
   const auto fail = [&](int error) { return input_error("cannot read " + path + ": " + why(error)); };
-  if (path.find('\0') != std::string::npos) return fail(EINVAL);
-  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info;
-  if (file.fd < 0 || ::fstat(file.fd, &info) != 0) return fail(errno);
+  if (::fstat(fd, &info) != 0) return fail(errno);
   if (S_ISDIR(info.st_mode)) return fail(EISDIR);
+  const bool regular = S_ISREG(info.st_mode);
   try {
     // The size is a hint only: a pipe has none, and a file may grow while it is read.
     std::string bytes;
     size_t used = 0;
-    bytes.resize(S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) + 1 : 65536);
+    bytes.resize(regular ? static_cast<size_t>(info.st_size) + 1 : 65536);
     for (;;) {
-      const ssize_t n = ::read(file.fd, bytes.data() + used, bytes.size() - used);
+      const ssize_t n = ::read(fd, bytes.data() + used, bytes.size() - used);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return fail(errno);
       if (n == 0) break;
       used += static_cast<size_t>(n);
-      if (S_ISCHR(info.st_mode) && used > kMostOfDevice) return input_error("cannot read " + path + ": a device that gives so much has no end");
-      if (used == bytes.size()) bytes.resize(2 * used);
+      if (!regular && used > size_t{kMaxStreamBytes})
+        return input_error("cannot read " + path + ": more than " + std::to_string(kMaxStreamBytes >> 20) + " MiB of what is no regular file");
+      if (used == bytes.size()) bytes.resize(regular ? 2 * used : std::min(2 * used, size_t{kMaxStreamBytes} + 1));
     }
     bytes.resize(used);
     return bytes;
@@ -74,6 +78,18 @@ Result<std::string> read_file(const std::string& path) {
     return environment_error("cannot read " + path + ": not enough memory");
   }
 }
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path) {
+  const auto fail = [&](int error) { return input_error("cannot read " + path + ": " + why(error)); };
+  if (path.find('\0') != std::string::npos) return fail(EINVAL);
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.fd < 0) return fail(errno);
+  return read_rest(file.fd, path);
+}
+
+Result<std::string> read_standard_input() { return read_rest(STDIN_FILENO, "standard input"); }
 
 Status write_file_atomically(const std::string& path, std::string_view bytes) { return write_file_atomically(path, std::span(&bytes, 1)); }
 

@@ -9,9 +9,11 @@
 
 namespace fusec {
 
-/// The bytes of a file, pipe or device. Input errors: it is not there, is a directory, cannot be read; environment error: it
-/// does not fit into memory.
+/// The bytes of a file, pipe or device. Input errors: it is not there, is a directory, cannot be read, or is no regular file and
+/// gives more than kMaxStreamBytes (limits.h); environment error: it does not fit into memory.
 Result<std::string> read_file(const std::string& path);
+/// The same of what is left of standard input.
+Result<std::string> read_standard_input();
 
 /// Replaces a file in one step: a temporary file beside it, synced, then renamed, so that no reader ever sees half of it and a
 /// failure leaves the old one and nothing else. What is no regular file (/dev/stdout, a pipe) is written directly.

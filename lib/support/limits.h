@@ -17,6 +17,7 @@ namespace fusec {
   LIMIT(kMaxModelBytes, int64_t{1} << 31, "bytes of an ONNX file, without external data")                              \
   LIMIT(kMaxModelItems, 2'000'000, "nodes, attributes, names and dims of an ONNX file")                                \
   LIMIT(kMaxModelFolds, 64 << 20, "bytes of constants that an ONNX file's nodes make while it is read")                \
+  LIMIT(kMaxStreamBytes, 1 << 28, "bytes of a pipe, a device, or standard input that is no regular file")              \
   LIMIT(kMaxArtifactBytes, 1 << 30, "bytes of a file of the cache")
 
 #define FUSEC_LIMIT_CONSTANT(name, value, what) inline constexpr int64_t name = value;

@@ -26,7 +26,7 @@ struct Cli : testing::Test {
 
   Ran run(const std::string& arguments, const std::string& before = "") {
     const std::string out = (dir / "out").string(), err = (dir / "err").string();
-    const std::string command = before + " '" FUSEC_BINARY_DIR "/fusec' " + arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
+    const std::string command = before + " </dev/null '" FUSEC_BINARY_DIR "/fusec' " + arguments + " >'" + out + "' 2>'" + err + "'";
     const int status = std::system(("cd '" + dir.string() + "' && " + command).c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status), read(out), read(err)};
   }

@@ -1,6 +1,7 @@
 // The command line from outside: exit statuses, what goes where, files in and out, the cache between processes.
 
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -506,6 +507,28 @@ TEST_F(Cli, TestsGoOnBehindLinksThatLeadNowhere) {
   EXPECT_NE(r.err.find("a.fus"), std::string::npos);
   EXPECT_NE(r.err.find("b.fus"), std::string::npos);
   EXPECT_EQ(r.status, 2);
+}
+
+/// Every command that reads a graph, tensors, a tuning or a test, from what has no end: an error, and not out of memory.
+TEST_F(Cli, EndlessStreamsAreRefused) {
+  if (!fs::exists("/dev/zero")) GTEST_SKIP() << "no /dev/zero here";
+  write("f.fus", kGraph);
+  fs::create_symlink("/dev/zero", dir / "z.onnx");
+  fs::create_symlink("/dev/zero", dir / "z.npz");
+  ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
+  const std::string most = "ulimit -v " + std::to_string(4 << 20) + " &&";  // KiB
+  const auto refused = [&](const std::string& words, const std::string& before, const char* says) {
+    const Ran r = run(words, before);
+    EXPECT_EQ(r.status, 2) << words << "\n" << r.err;
+    EXPECT_NE((r.err + r.out).find(says), std::string::npos) << words << "\n" << r.err;
+  };
+  const char* stream = "more than 256 MiB of what is no regular file";
+  for (const char* words : {"run -", "explain -", "opt -", "emit -", "bench -", "tune -", "schedules -"}) refused(words + std::string(" </dev/zero"), most, stream);
+  refused("explain - <pipe", "(cat /dev/zero >pipe 2>cat &) &&" + most, stream);
+  for (const char* words : {"run /dev/zero", "run f.fus --dim N=2 -i x=/dev/zero", "run f.fus --dim N=2 -i z.npz", "run f.fus --dim N=2 --tuning /dev/zero",
+                            "tune f.fus --dim N=2 -o /dev/zero", "test /dev/zero"})
+    refused(words, most, stream);
+  for (const char* words : {"run z.onnx", "explain z.onnx", "import z.onnx", "split z.onnx -o d"}) refused(words, most, "not a regular file");
 }
 
 TEST_F(Cli, NamesAndSizesAreTakenAsTheyAreWritten) {

@@ -2,11 +2,16 @@
 
 #include "lib/support/files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <thread>
+
+#include "lib/support/limits.h"
 
 namespace fusec {
 namespace {
@@ -52,6 +57,37 @@ TEST(Files, AFullDiskKeepsTheOldFile) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   EXPECT_EQ(write_file_atomically("/dev/full", "x").error().message, "cannot write /dev/full: No space left on device");
   EXPECT_TRUE(write_file_atomically("/dev/null", "x"));
+}
+
+/// What has no end is no reason to fill the memory: a device, a pipe by its name, and standard input as either.
+TEST(Files, StreamsHaveALimit) {
+  const Folder folder;
+  const std::string pipe = folder.path / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto writer = [&](size_t bytes) {
+    return std::thread([=] {
+      const int fd = ::open(pipe.c_str(), O_WRONLY | O_CLOEXEC);
+      const std::string block(1 << 20, 'x');
+      for (size_t left = bytes; left > 0;) {
+        const ssize_t n = ::write(fd, block.data(), std::min(left, block.size()));
+        if (n <= 0) break;  // the reader has gone
+        left -= static_cast<size_t>(n);
+      }
+      ::close(fd);
+    });
+  };
+  const auto old = std::signal(SIGPIPE, SIG_IGN);
+  for (size_t more : {0, 1}) {
+    std::thread thread = writer(size_t{kMaxStreamBytes} + more);
+    const Result<std::string> got = read_file(pipe);
+    thread.join();
+    ASSERT_EQ(bool(got), more == 0);
+    if (got) { EXPECT_EQ(got->size(), size_t{kMaxStreamBytes}); }
+    else EXPECT_EQ(got.error().message, "cannot read " + pipe + ": more than 256 MiB of what is no regular file");
+  }
+  std::signal(SIGPIPE, old);
+  if (!fs::exists("/dev/zero")) GTEST_SKIP() << "no /dev/zero here";
+  EXPECT_EQ(read_file("/dev/zero").error().message, "cannot read /dev/zero: more than 256 MiB of what is no regular file");
 }
 
 TEST(Files, ReadersSeeOldOrNewNeverHalf) {

@@ -27,7 +27,7 @@ int fail(const Error& error) {
 }
 
 Result<std::string> read_input(const std::string& path) {
-  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  if (path == "-") return read_standard_input();
   return read_file(path);
 }
 
