@@ -202,13 +202,12 @@ struct LargeModel : ModelFiles {
     m.initializers = {external("table", kFloat, {kRows, kColumns}, "table.bin", "0", std::to_string(size))};
     m.nodes = {node("Gather", {"table", "k"}, {"rows"}), node("Tanh", {"rows"}, {"t"}), node("Mul", {"t", "t"}, {"y"})};
     write("m.onnx", m.bytes());
-    std::string npy = "\x93NUMPY\x01";
-    std::string header = "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }";
+    write("k.npy", npy({699'999, 5}));
+  }
+  static std::string npy(const std::vector<int64_t>& numbers) {
+    std::string header = "{'descr': '<i8', 'fortran_order': False, 'shape': (" + std::to_string(numbers.size()) + ",), }";
     header += std::string(117 - header.size(), ' ') + "\n";
-    npy += '\0';
-    npy += static_cast<char>(header.size());
-    npy += '\0';
-    write("k.npy", npy + header + bytes_of(std::vector<int64_t>{699'999, 5}));
+    return std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header + bytes_of(numbers);
   }
   static constexpr int64_t kLittle = 200 << 20;  // bytes; the program alone has some 80 MB of libraries
 };
@@ -231,6 +230,44 @@ TEST_F(LargeModel, IsExplainedImportedAndRunInLittleMemory) {
   EXPECT_LT(peak({"run", "m.onnx", "-i", "k=k.npy", "--device", "cpu"}), kLittle);
   EXPECT_NE(text_of("out").find("0.81"), std::string::npos) << text_of("out");  // tanh(1.5)^2 = 0.8193
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+}
+
+/// Four tables of 1 GB: two of them in one file, one beyond the fourth GB of a file in a folder below. Only what is looked up is ever in memory.
+TEST_F(LargeModel, ManyTablesInSeveralFiles) {
+  constexpr int64_t rows = 250'000, size = rows * kColumns * 4, page = 4096;
+  struct Table {
+    const char *name, *file;
+    int64_t offset;
+  };
+  const Table tables[] = {{"a", "one.bin", 0}, {"b", "two.bin", 0}, {"c", "two.bin", size + page}, {"d", "below/three.bin", 5 * size}};
+  fs::create_directory(dir / "below");
+  for (const char* file : {"one.bin", "two.bin", "below/three.bin"}) sparse(file, 6 * size);
+  Model m{.opset = 17, .inputs = {value("k", kInt64, {"n"})}, .outputs = {value("y", kFloat, {"n", kColumns})}};
+  std::string sum;
+  for (int t = 0; t < 4; ++t) {
+    const auto& [name, file, offset] = tables[t];
+    write_at(file, uint64_t(offset + (rows - 1) * kColumns * 4), bytes_of(std::vector<float>(kColumns, float(1 << 2 * t))));
+    m.initializers.push_back(external(name, kFloat, {rows, kColumns}, file, std::to_string(offset), std::to_string(size)));
+    m.nodes.push_back(node("Gather", {name, "k"}, {std::string(name) + "rows"}));
+    if (t > 0) m.nodes.push_back(node("Add", {sum, std::string(name) + "rows"}, {t == 3 ? "y" : "sum" + std::to_string(t)}));
+    sum = t == 0 ? "arows" : "sum" + std::to_string(t);
+  }
+  write("m.onnx", m.bytes());
+  write("k.npy", npy({rows - 1, 0}));
+  for (const char* command : {"explain", "import"}) EXPECT_LT(peak({command, "m.onnx", "--dim", "n=2"}), kLittle) << command;
+  EXPECT_LT(peak({"run", "m.onnx", "-i", "k=k.npy", "--device", "cpu"}), kLittle);
+  EXPECT_NE(text_of("out").find("y: f32[2,1024] [85.0, 85.0,"), std::string::npos) << text_of("out");  // 1 + 4 + 16 + 64
+}
+
+/// A host's weights are written from where they lie, without a copy.
+TEST_F(LargeModel, IsSplitWithoutACopy) {
+  constexpr int64_t rows = 80'000, size = rows * kColumns * 4;  // 328 MB, which the test really writes
+  Model m{.opset = 17, .inputs = {value("k", kInt64, {"n"})}, .outputs = {value("y", kFloat, {"n", kColumns})}};
+  m.initializers = {external("table", kFloat, {rows, kColumns}, "table.bin", "0", std::to_string(size))};
+  m.nodes = {node("Gather", {"table", "k"}, {"rows"}), node("Tanh", {"rows"}, {"y"})};
+  write("m.onnx", m.bytes());
+  EXPECT_LT(peak({"split", "m.onnx", "-o", "split", "--dim", "n=2"}), size + kLittle) << "the file's own pages, which the system takes back when it likes";
+  EXPECT_GT(fs::file_size(dir / "split/weights.safetensors"), uint64_t{size});
 }
 
 /// The same with nothing left to others: the table is an operand of a kernel.
