@@ -23,15 +23,16 @@ std::string port_text(const char* what, const Graph& graph, size_t i) {
   return std::string(what) + " " + (port.name.empty() ? std::to_string(i) : "%" + port.name);
 }
 
-/// Does any index of such a buffer stay below 2^60 bytes from its first element? Everything after this may multiply freely.
+/// Does any index of such a buffer stay below 2^60 bytes from its first element? Everything after this may multiply freely. An extent of 0
+/// counts as 1, as in numpy: an empty buffer reaches nothing, but others are made of the rest of its extents.
 bool reachable(const CallBuffer& buffer, size_t element) {
-  if (std::ranges::count(buffer.extents, 0) > 0) return true;
   int64_t reach = int64_t(element), count = int64_t(element);
   constexpr int64_t kMost = int64_t{1} << 60;
   for (size_t k = 0; k < buffer.extents.size(); ++k) {
     int64_t step = 0;
-    if (__builtin_mul_overflow(count, buffer.extents[k], &count) || count > kMost) return false;
-    if (buffer.strides[k] == INT64_MIN || __builtin_mul_overflow(std::abs(buffer.strides[k]), buffer.extents[k] - 1, &step)) return false;
+    const int64_t extent = std::max<int64_t>(buffer.extents[k], 1);
+    if (__builtin_mul_overflow(count, extent, &count) || count > kMost) return false;
+    if (buffer.strides[k] == INT64_MIN || __builtin_mul_overflow(std::abs(buffer.strides[k]), extent - 1, &step)) return false;
     if (__builtin_mul_overflow(step, int64_t(element), &step) || __builtin_add_overflow(reach, step, &reach) || reach > kMost) return false;
   }
   return true;

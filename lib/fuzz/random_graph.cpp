@@ -26,9 +26,10 @@ struct Draw {
   Style style = Style::mixed;
   size_t most_outputs = 4;
 
+  /// A size of 0 counts as 1: the other axes of an empty tensor grow no longer than those of others.
   double elements_of(const Shape& shape) const {
     double product = 1;
-    for (const Dim& dim : shape) product *= double(dim.value(sizes).value_or(INT64_MAX));
+    for (const Dim& dim : shape) product *= double(std::max<int64_t>(dim.value(sizes).value_or(INT64_MAX), 1));
     return product;
   }
 
