@@ -251,6 +251,7 @@ Result<WholeModel> read(std::string_view bytes, std::shared_ptr<const void> keep
   model.name = imported->graph.name(), model.operator_set = imported->operator_set,
   model.nodes = file->message.nodes.size();
   model.fixed = imported->fixed;
+  model.quotients = imported->quotients;
   if (Status s = Cutter(model, *imported).run(); !s) return s.error();
   return model;
 }

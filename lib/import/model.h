@@ -68,6 +68,7 @@ struct WholeModel {
   std::vector<ModelStep> steps;
   std::vector<size_t> inputs, outputs;    // tensors, in the file's order
   std::vector<std::string> output_names;  // the file's; a tensor may be two outputs, or an output and an input
+  std::vector<Quotient> quotients;        // of the tensors' dims
   std::vector<std::string> fixed;         // inputs whose given values shaped the model
 };
 

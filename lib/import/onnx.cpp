@@ -456,9 +456,15 @@ Result<Imported> Importer::walk() {
   end_of_.clear();
   folded_ = 0;
   Imported out{.operator_set = opset_};
-  for (const ValueInfo& info : model_.inputs)
+  std::set<std::string> symbols;
+  for (const ValueInfo& info : model_.inputs) {
     if (auto done = add_input(info); !done) return done.error();
+    if (const Value v = items_[info.name].value; v.valid())
+      for (const Dim& d : b_->type(v).shape)
+        for (std::string& symbol : d.symbols()) symbols.insert(std::move(symbol));
+  }
   out.file_inputs = defaults_.size();
+  quotients_.begin(std::move(symbols));
   for (const TensorMessage& message : model_.initializers)
     if (auto done = add_initializer(message); !done) return done.error();
   for (size_t n = 0; n < model_.nodes.size(); ++n) {
@@ -482,6 +488,7 @@ Result<Imported> Importer::walk() {
   }
   if (options_.boundaries) outputs = ends_;
   out.boundaries = std::move(boundaries_);
+  out.quotients = quotients_.all();
   Result<Graph> graph = std::move(*b_).finish(std::move(outputs), std::move(names));
   if (!graph) return graph.error();
   out.graph = std::move(*graph);

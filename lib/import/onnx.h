@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,15 @@ struct Boundary {
   std::vector<Outcome> results;
 };
 
+/// A dim that is no polynomial of others, of what a boundary computes: `of` / `by`, rounded down.
+struct Quotient {
+  std::string symbol;
+  Dim of;  // may have symbols of quotients before it
+  int64_t by;
+};
+/// The sizes of quotients that follow from those of other symbols.
+void add_quotients(std::span<const Quotient> quotients, Sizes& sizes);
+
 struct Imported {
   /// Its first inputs are those of the file, in the file's order, under the file's names (without the fixed ones); then
   /// come the large weights. Values of the file that nodes compute keep their names as labels. Outputs as in the file.
@@ -79,6 +89,7 @@ struct Imported {
   /// `outputs` says which of them the file's are.
   std::vector<Boundary> boundaries;
   std::vector<Boundary::Operand> outputs;
+  std::vector<Quotient> quotients;
 };
 
 /// Reads a file; external data may lie in the file's own folder only.

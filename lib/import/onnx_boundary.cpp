@@ -18,6 +18,13 @@ namespace {
 
 constexpr int64_t kChoice = 16;  // elements of an input that a condition may be decided by: a rate, a mode; no data
 
+bool has_quotient(const Type& type, const Quotients& quotients) {
+  for (const Dim& d : type.shape)
+    for (const std::string& symbol : d.symbols())
+      if (quotients.has(symbol)) return true;
+  return false;
+}
+
 bool shaped(const Item& item) { return item.value.valid() || item.known || item.dims; }
 
 /// Operands as inputs of a builder of their own; what is known stays known.
@@ -116,6 +123,7 @@ Result<std::vector<std::optional<Type>>> Importer::result_types(const NodeMessag
     std::vector<Item> items = copies(scratch, *b_, inputs);
     static const OpRow kNoRow{};
     Call call(scratch, node, kNoRow, static_cast<int>(opset_of(node)), source_, pointers(items, inputs));
+    call.quotients = &quotients_;
     out = boundary_types(call);
     if (call.needed()) {
       const Error error = explain_need(node.inputs[*call.needed()], *scratch.error());
@@ -124,7 +132,7 @@ Result<std::vector<std::optional<Type>>> Importer::result_types(const NodeMessag
   }
   for (size_t k = 0; k < out.size(); ++k) {
     const auto stated = stated_.find(node.outputs[k]);
-    if (out[k] || stated == stated_.end()) continue;
+    if (stated == stated_.end() || (out[k] && !has_quotient(*out[k], quotients_))) continue;
     bool open = false;
     for (const DimMessage& d : stated->second->dims)
       open |= !d.value && (d.name.empty() || !options_.sizes.contains(d.name));

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "lib/import/onnx_boundary.h"
+#include "lib/import/onnx_quotients.h"
 #include "lib/import/onnx_tensor.h"
 
 namespace fusec::onnx {
@@ -97,16 +98,12 @@ bool sensible(const Ints& values, int64_t least) {
   return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v >= least && v <= kMostStep; });
 }
 
-/// (in + padding - window) / stride + 1, rounded down or up.
-std::optional<Dim> positions(const Dim& in, int64_t padding, int64_t window, int64_t stride, bool up) {
+/// (in + padding - window) / stride + 1, rounded down or up; of the result's axis `axis`.
+std::optional<Dim> positions(Call& c, size_t axis, const Dim& in, int64_t padding, int64_t window, int64_t stride, bool up) {
   const Dim room = in + Dim(padding - window);
-  if (room.is_constant()) {
-    if (room.constant() < 0) return std::nullopt;
-    return Dim((room.constant() + (up ? stride - 1 : 0)) / stride + 1);
-  }
-  if (stride == 1) return room + Dim(1);
-  const std::optional<Dim> exact = exact_quotient(room, Dim(stride));
-  return exact ? std::optional(*exact + Dim(1)) : std::nullopt;
+  if (room.is_constant() && room.constant() < 0) return std::nullopt;
+  return c.quotients->divide(room + Dim(stride + (up ? stride - 1 : 0)), stride,
+                             std::string(c.node.outputs.empty() ? c.node.op : c.node.outputs[0]) + "." + std::to_string(axis));
 }
 
 /// Extents of the spatial axes behind a window operator.
@@ -121,12 +118,13 @@ std::optional<Shape> windows(Call& c, const Shape& x, const Ints& kernel, bool u
   for (size_t a = 0; a < n; ++a) {
     const Dim& in = x[a + 2];
     std::optional<Dim> d;
-    if (automatic.starts_with("SAME")) d = positions(in, 0, 1, strides[a], false);  // ceil(in / stride)
+    if (automatic.starts_with("SAME")) d = positions(c, a + 2, in, 0, 1, strides[a], false);  // ceil(in / stride)
     else
-      d = positions(in, automatic == "VALID" ? 0 : pads[a] + pads[a + n], (kernel[a] - 1) * dilations[a] + 1, strides[a], up);
+      d = positions(c, a + 2, in, automatic == "VALID" ? 0 : pads[a] + pads[a + n], (kernel[a] - 1) * dilations[a] + 1, strides[a], up);
     if (!d) return std::nullopt;
-    if (up && in.is_constant() && automatic == "NOTSET") {  // the last window has to begin inside the tensor or its low padding
-      if ((d->constant() - 1) * strides[a] >= in.constant() + pads[a]) d = *d - Dim(1);
+    if (up && automatic == "NOTSET") {  // the last window has to begin inside the tensor or its low padding
+      if (!in.is_constant() && strides[a] + pads[a + n] > (kernel[a] - 1) * dilations[a] + 1) return std::nullopt;
+      if (in.is_constant() && (d->constant() - 1) * strides[a] >= in.constant() + pads[a]) d = *d - Dim(1);
     }
     out.push_back(*d);
   }

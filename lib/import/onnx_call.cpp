@@ -31,9 +31,9 @@ std::optional<std::vector<int64_t>> int_values(const Tensor& tensor) {
 
 std::optional<std::vector<Dim>> dims_of(const Item& item) {
   if (item.dims) return *item.dims;
-  if (!item.known || item.known->dtype != DType::i64 || item.known->extents.size() > 1) return std::nullopt;
-  const std::vector<int64_t> values = *int_values(*item.known);
-  return std::vector<Dim>(values.begin(), values.end());
+  if (!item.known || item.known->extents.size() > 1) return std::nullopt;
+  const std::optional<std::vector<int64_t>> values = int_values(*item.known);
+  return values ? std::optional(std::vector<Dim>(values->begin(), values->end())) : std::nullopt;
 }
 
 // --- operands
@@ -50,8 +50,9 @@ Value value_of(GraphBuilder& b, Item& item) {
         d.is_constant() ? b.constant(int_tensor({d.constant()}, true)) : b.add(Op::size, {}, {.shape = {d}});
     parts.push_back(item.dims_scalar ? part : b.add(Op::reshape, {part}, {.shape = {1}}));
   }
-  if (parts.empty()) return item.value = b.constant(int_tensor({}));
-  return item.value = parts.size() == 1 ? parts[0] : b.add(Op::concat, parts, {.axis = 0});
+  if (parts.empty()) parts.push_back(b.constant(int_tensor({})));
+  const Value all = parts.size() == 1 ? parts[0] : b.add(Op::concat, parts, {.axis = 0});
+  return item.value = item.dims_type == DType::i64 ? all : b.cast(all, item.dims_type);
 }
 
 Value Call::in(size_t i) {

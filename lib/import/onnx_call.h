@@ -21,13 +21,16 @@
 
 namespace fusec::onnx {
 
+class Quotients;
+
 /// What is known about one value of the file.
 struct Item {
   Value value;                          // in the graph; invalid as long as nobody reads it there
   std::shared_ptr<const Tensor> known;  // its bits, where import knows them
-  /// An i64 scalar or vector whose elements are dims: what Shape gives and shape arithmetic makes of it.
+  /// A scalar or vector of i64, or i32 behind a Cast, whose elements are dims: what Shape gives and shape arithmetic makes of it.
   std::shared_ptr<const std::vector<Dim>> dims;
   bool dims_scalar = false;
+  DType dims_type = DType::i64;
   /// TensorProto.DataType of a narrow type whose numbers these are (onnx_narrow.h); 0 when the dtype says it all.
   int32_t narrow = 0;
 
@@ -69,6 +72,7 @@ class Call {
   const int opset;
   TensorSource& source;
   std::vector<Item> outputs;
+  Quotients* quotients = nullptr;  // where dims that are no polynomials get symbols; null: they have none
 
   // --- operands -----------------------------------------------------------------------------------------------------
   size_t size() const { return inputs_.size(); }
@@ -143,7 +147,7 @@ Value value_of(GraphBuilder& b, Item& item);
 Tensor int_tensor(const std::vector<int64_t>& values, bool scalar = false);
 /// Elements of an i64 or i32 tensor; nullopt for other types.
 std::optional<std::vector<int64_t>> int_values(const Tensor& tensor);
-/// The dims of a known i64 tensor of rank 0 or 1, or of shape arithmetic; nullopt otherwise.
+/// The dims of a known i64 or i32 tensor of rank 0 or 1, or of shape arithmetic; nullopt otherwise.
 std::optional<std::vector<Dim>> dims_of(const Item& item);
 
 }  // namespace fusec::onnx

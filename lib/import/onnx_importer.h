@@ -9,6 +9,7 @@
 #include "lib/import/onnx.h"
 #include "lib/import/onnx_call.h"
 #include "lib/import/onnx_model.h"
+#include "lib/import/onnx_quotients.h"
 
 namespace fusec::onnx {
 
@@ -78,6 +79,7 @@ class Importer {
   std::unordered_map<std::string_view, Item> items_;
   std::unordered_map<std::string_view, const ValueInfo*> stated_;  // types that the file states of values within
   std::vector<Boundary> boundaries_;
+  Quotients quotients_;
   std::vector<std::pair<size_t, bool>> decided_;
   std::vector<Value> ends_;  // outputs of the graph, one a value that is read outside
   std::unordered_map<NodeId, uint32_t> end_of_;

@@ -71,7 +71,7 @@ void range(Call& c) {
     const std::vector<Dim> start = *c.dims(0), limit = *c.dims(1), delta = *c.dims(2);
     if (start.size() != 1 || limit.size() != 1 || delta.size() != 1 || !delta[0].is(1))
       return c.fail("a range over a symbolic size needs a delta of 1");
-    return c.out(c.add(Op::add, {indices(c, 1, 0, limit[0] - start[0]), c.reshape(c.in(0), {})}));
+    return c.out(c.add(Op::add, {indices(c, 1, 0, limit[0] - start[0], c.dtype(c.in(0))), c.reshape(c.in(0), {})}));
   }
   const Tensor *start = c.known(0), *limit = c.known(1), *delta = c.known(2);
   if (!start || !limit || !delta) return;

@@ -8,7 +8,7 @@
 namespace fusec::onnx {
 namespace {
 
-constexpr int64_t kEnd = INT32_MAX;  // exporters write "to the end" as the largest i32 or i64
+constexpr int64_t kEnd = 1'000'000'000;  // exporters write "to the end" as the largest i32 or i64; tf2onnx as this
 
 void expand(Call& c) {
   const Value x = c.in(0);

@@ -9,11 +9,23 @@
 
 #include "lib/import/onnx_ops.h"
 #include "lib/import/onnx_tensor.h"
+#include "lib/ir/convert.h"
 
 namespace fusec::onnx {
 namespace {
 
 using Dims = std::vector<Dim>;
+
+DType integer_type(const Item& item) { return item.known ? item.known->dtype : item.dims_type; }
+
+/// From i64, which everything here is made as, to i32.
+void retype(Item& item) {
+  item.dims_type = DType::i32;
+  if (!item.known || item.known->dtype != DType::i64) return;
+  Tensor narrow{DType::i32, item.known->extents, std::vector<std::byte>(item.known->data.size() / 2)};
+  convert(DType::i64, item.known->data.data(), DType::i32, narrow.data.own().data(), static_cast<size_t>(narrow.elements()));
+  item.known = std::make_shared<const Tensor>(std::move(narrow));
+}
 
 bool is_scalar(const Item& item) { return item.dims ? item.dims_scalar : item.known && item.known->extents.empty(); }
 
@@ -102,7 +114,11 @@ bool same(Call& c, const std::vector<Dims>& in) {
   return true;
 }
 
-bool cast(Call& c, const std::vector<Dims>& in) { return c.i("to", 0) == data_type_of(DType::i64) && same(c, in); }
+/// To i32 too, as exporters of TensorFlow and PaddlePaddle do: no sensible size leaves it.
+bool cast(Call& c, const std::vector<Dims>& in) {
+  const int64_t to = c.i("to", 0);
+  return (to == data_type_of(DType::i64) || to == data_type_of(DType::i32)) && same(c, in);
+}
 
 bool reshape(Call& c, const std::vector<Dims>& in) {
   if (in[1].size() > 1) return false;
@@ -136,6 +152,7 @@ bool equal(Call& c, const std::vector<Dims>& in) {
 }
 
 bool where(Call& c) {
+  if (c.size() != 3 || !c.has(0) || !c.has(1) || !c.has(2)) return false;
   const auto yes = dims_of(c.item(1)), no = dims_of(c.item(2));
   const Tensor* condition = c.item(0).known.get();
   if (!yes || !no || !condition || condition->dtype != DType::boolean || yes->size() != no->size()) return false;
@@ -149,11 +166,12 @@ bool where(Call& c) {
 struct DimsRow {
   std::string_view op;
   bool (*compute)(Call&, const std::vector<Dims>&);
+  bool one_type = false;  // all operands have it
 };
 const DimsRow kDimsRows[] = {
-    {"Add", arithmetic},      {"Sub", arithmetic}, {"Mul", arithmetic},         {"Div", arithmetic},       {"Concat", concat},
-    {"Gather", gather},       {"Slice", slice},    {"Unsqueeze", reframe<false>}, {"Squeeze", reframe<true>}, {"Cast", cast},
-    {"Identity", same},       {"Reshape", reshape}, {"ReduceProd", product},     {"Equal", equal},
+    {"Add", arithmetic, true}, {"Sub", arithmetic, true}, {"Mul", arithmetic, true},    {"Div", arithmetic, true}, {"Concat", concat, true},
+    {"Gather", gather},        {"Slice", slice},          {"Unsqueeze", reframe<false>}, {"Squeeze", reframe<true>}, {"Cast", cast},
+    {"Identity", same},        {"Reshape", reshape},      {"ReduceProd", product},       {"Equal", equal, true},
 };
 
 const OpRow kRows[] = {
@@ -171,17 +189,24 @@ bool import_dims(Call& c) {
   bool symbolic = false;
   for (size_t i = 0; i < c.size(); ++i) symbolic |= c.has(i) && c.item(i).dims;
   if (!symbolic) return false;
-  if (c.node.op == "Where") return c.size() == 3 && where(c);
+  if (c.node.op == "Where") {
+    if (!where(c)) return false;
+    if (integer_type(c.item(1)) == DType::i32 && !c.outputs.empty()) retype(c.outputs[0]);
+    return true;
+  }
   const auto row =
       std::find_if(std::begin(kDimsRows), std::end(kDimsRows), [&](const DimsRow& r) { return r.op == c.node.op; });
   if (row == std::end(kDimsRows)) return false;
   std::vector<Dims> in;
   for (size_t i = 0; i < c.size(); ++i) {
     const auto dims = c.has(i) ? dims_of(c.item(i)) : std::nullopt;
-    if (!dims) return false;
+    if (!dims || (row->one_type && integer_type(c.item(i)) != integer_type(c.item(0)))) return false;
     in.push_back(*dims);
   }
-  return row->compute(c, in);
+  if (!row->compute(c, in)) return false;
+  const DType type = c.node.op == "Cast" ? *dtype_of(static_cast<int32_t>(c.i("to", 0))) : integer_type(c.item(0));
+  if (type == DType::i32 && !c.outputs.empty()) retype(c.outputs[0]);
+  return true;
 }
 
 }  // namespace fusec::onnx

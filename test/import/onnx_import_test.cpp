@@ -453,6 +453,31 @@ TEST(OnnxShapes, ShapeArithmeticStaysInDims) {
   expect_near(eval(m, {tensor({1, 4}, {1, 2, 3, 4})}), {1, 2, 3, 4});
 }
 
+/// TensorFlow's and PaddlePaddle's exporters compute shapes in i32, and write 10^9 for "to the end".
+TEST(OnnxShapes, ShapeArithmeticInI32) {
+  const auto i32 = [](const std::string& name, const std::vector<int32_t>& v) { return raw(name, kInt32, {static_cast<int64_t>(v.size())}, bytes_of(v)); };
+  const Model m{.opset = 13,
+                .nodes = {node("Shape", {"x"}, {"s"}), node("Cast", {"s"}, {"s32"}, {integer("to", kInt32)}),
+                          node("Slice", {"s32", "zero", "one", "zero"}, {"n"}), node("Mul", {"n", "two32"}, {"n2"}),
+                          node("Concat", {"n2", "two32"}, {"to32"}, {integer("axis", 0)}), node("Cast", {"to32"}, {"to"}, {integer("to", kInt64)}),
+                          node("Reshape", {"x", "to"}, {"r"}), node("Slice", {"r", "one", "end", "zero"}, {"y"}),
+                          node("Cast", {"n2"}, {"z"}, {integer("to", kFloat)})},
+                .inputs = {value("x", kFloat, {"N", 4})},
+                .outputs = {value("y", kFloat, {}), value("n2", kInt32, {1}), value("z", kFloat, {1})},
+                .initializers = {longs("zero", {0}), longs("one", {1}), longs("end", {1'000'000'000}), i32("two32", {2})}};
+  const Result<Imported> imported = import_onnx_bytes(m.bytes());
+  ASSERT_TRUE(imported) << message(imported);
+  const Graph& g = imported->graph;
+  EXPECT_EQ(text(g.node(g.outputs()[0].node).type), "f32[2*N-1,2]");
+  EXPECT_EQ(text(g.node(g.outputs()[1].node).type), "i32[1]");
+  const Result<std::vector<Tensor>> got = evaluate(g, std::vector<Tensor>{tensor({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})});
+  ASSERT_TRUE(got) << got.error().text();
+  EXPECT_EQ(element((*got)[0], 0), 3);
+  EXPECT_EQ(element((*got)[0], 5), 8);
+  EXPECT_EQ(element((*got)[1], 0), 4);
+  EXPECT_EQ(element((*got)[2], 0), 4);
+}
+
 /// PyTorch's expand: Where(shape == -1, ones, shape).
 TEST(OnnxShapes, ExpandWithSymbols) {
   const Model m{.opset = 13,

@@ -241,6 +241,67 @@ TEST(Model, ShapesOfBoundaries) {
   }
 }
 
+/// Sides of unknown length behind windows of any step: with sizes put in, the shapes are those of a model that had them from the start.
+TEST(Model, ShapesOfWindowsOverSymbols) {
+  const Bytes nodes[] = {
+      node("Conv", {"x", "w"}, {"y"}, {integers("strides", {2, 3}), integers("pads", {1, 0, 1, 2})}),
+      node("Conv", {"x", "w"}, {"y"}, {integers("strides", {3, 2}), integers("dilations", {2, 1})}),
+      node("Conv", {"x", "w"}, {"y"}, {integers("strides", {2, 2}), text("auto_pad", "SAME_LOWER")}),
+      node("Conv", {"x", "w"}, {"y"}, {integers("strides", {2, 2}), text("auto_pad", "VALID")}),
+      node("MaxPool", {"x"}, {"y"}, {integers("kernel_shape", {3, 2}), integers("strides", {2, 2})}),
+      node("MaxPool", {"x"}, {"y"}, {integers("kernel_shape", {3, 3}), integers("strides", {2, 2}), integer("ceil_mode", 1), integers("pads", {1, 1, 1, 1})}),
+  };
+  for (const Bytes& n : nodes) {
+    Model m{.opset = 17, .nodes = {n}, .inputs = {value("x", kFloat, {1, 4, "h", "w/2"})}, .outputs = {value("y", kFloat, {})}};
+    m.initializers = {floats("w", {6, 4, 3, 3}, numbers(216))};
+    const WholeModel open = read(m);
+    ASSERT_TRUE(tensor(open, "y").type);
+    for (int64_t h = 5; h < 20; ++h) {
+      Sizes sizes = {{"h", h}, {"w/2", h + 3}};
+      const std::string want = type_text(read(m, {.sizes = sizes}), "y");
+      add_quotients(open.quotients, sizes);
+      Shape shape;
+      for (const Dim& d : tensor(open, "y").type->shape) shape.push_back(d.value(sizes).value());
+      EXPECT_EQ(text(Type{DType::f32, shape}), want);
+    }
+  }
+  // Where the last window may begin in the padding, the length is no quotient.
+  Model m{.opset = 17, .inputs = {value("x", kFloat, {1, 4, "h"})}, .outputs = {value("y", kFloat, {})}};
+  m.nodes = {node("MaxPool", {"x"}, {"y"}, {integers("kernel_shape", {2}), integers("strides", {2}), integer("ceil_mode", 1), integers("pads", {1, 1})})};
+  EXPECT_FALSE(tensor(read(m), "y").type);
+}
+
+/// A block of a residual network that halves its sides: both branches have the same quotient, so they are joined and what follows is fused.
+TEST(Model, BranchesOfTheSameQuotientMeet) {
+  Model m{.opset = 17, .inputs = {value("x", kFloat, {"n", 4, "h", "h/2"})}, .outputs = {value("y", kFloat, {})}};
+  m.initializers = {floats("w", {4, 4, 3, 3}, numbers(144)), floats("v", {4, 4, 1, 1}, numbers(16)), floats("u", {4, 4, 3, 3}, numbers(144))};
+  const std::vector<Bytes> half = {integers("strides", {2, 2}), integers("pads", {1, 1, 1, 1})};
+  m.nodes = {node("Conv", {"x", "w"}, {"a"}, half),
+             node("Conv", {"x", "v"}, {"b"}, {integers("strides", {2, 2})}),
+             node("Add", {"a", "b"}, {"c"}), node("Relu", {"c"}, {"d"}),
+             node("Conv", {"d", "u"}, {"e"}, half), node("Sigmoid", {"e"}, {"y"})};
+  const WholeModel model = read(m);
+  EXPECT_EQ(steps_text(model), "Conv; Conv; add relu; Conv; sigmoid");
+  EXPECT_EQ(type_text(model, "y"), "f32[n,4,\"h/2'/2\",\"h/8\"]");  // "h/2" is a side of its own here
+  ASSERT_EQ(model.quotients.size(), 4u);
+  EXPECT_EQ(model.quotients[0].symbol, "h/2'");
+  EXPECT_EQ(model.quotients[0].of.text(), "h+1");
+  EXPECT_EQ(model.quotients[1].symbol, "h/4");
+}
+
+/// Symbols for quotients have a limit; beyond it shapes are not known.
+TEST(Model, EndlessHalving) {
+  Model m{.opset = 17, .inputs = {value("x", kFloat, {1, 1, "h"})}, .outputs = {value("y", kFloat, {})}};
+  m.initializers = {floats("w", {1, 1, 3}, numbers(3))};
+  const int n = 20'000;
+  for (int k = 0; k < n; ++k)
+    m.nodes.push_back(node("Conv", {k ? "v" + std::to_string(k) : "x", "w"}, {k + 1 < n ? "v" + std::to_string(k + 1) : "y"}, {integers("strides", {2})}));
+  const WholeModel model = read(m);
+  EXPECT_EQ(model.quotients.size(), 1000u);
+  EXPECT_EQ(type_text(model, "y"), "unknown");
+  EXPECT_LT(model.quotients.back().symbol.size(), 1000u);
+}
+
 // --- If with a known condition
 // -----------------------------------------------------------------------------------------------
 

@@ -70,10 +70,13 @@ Sum unfused(const Graph& graph, const Sizes& sizes, const Limits& limits) {
   return out;
 }
 
-Result<RegionReport> report_region(const Graph& graph, KernelOptions options, const Limits& limits,
+/// `quotients`: their sizes, which follow from others.
+Result<RegionReport> report_region(const Graph& graph, KernelOptions options, const Sizes& quotients, const Limits& limits,
                                    const Scheduler& scheduler, std::set<std::string>& assumed) {
   RegionReport out;
   options.dims.clear();  // the importer has put them in
+  for (const std::string& symbol : graph.symbols())
+    if (const auto size = quotients.find(symbol); size != quotients.end()) options.dims.push_back(symbol + "=" + std::to_string(size->second));
   Result<Planned> planned = plan_kernels(graph, options, scheduler);
   if (!planned) return planned.error().note("in region @" + graph.name());
   out.before = unfused(graph, planned->sizes, limits), out.after = sum_of(*planned, limits, scheduler);
@@ -82,6 +85,19 @@ Result<RegionReport> report_region(const Graph& graph, KernelOptions options, co
   for (const Node& node : graph.nodes())
     if (!is_leaf(node.op) && seen.insert(node.op).second)
       out.ops += (out.ops.empty() ? "" : " ") + std::string(name(node.op));
+  return out;
+}
+
+/// Sizes of quotients, where what they are quotients of is assumed to be 1024 as everything else.
+Sizes quotient_sizes(const WholeModel& model, std::set<std::string>& assumed) {
+  Sizes all, out;
+  for (const Quotient& q : model.quotients)
+    for (const std::string& symbol : q.of.symbols()) all.emplace(symbol, 1024);
+  for (const Quotient& q : model.quotients) all.erase(q.symbol);
+  for (const auto& [symbol, size] : all) assumed.insert(symbol);
+  add_quotients(model.quotients, all);
+  for (const Quotient& q : model.quotients)
+    if (const auto size = all.find(q.symbol); size != all.end()) out.insert(*size);
   return out;
 }
 
@@ -110,8 +126,9 @@ Result<ModelReport> make_report(const WholeModel& model, const KernelOptions& op
   if (!limits) return limits.error();
   out.limits = std::move(*limits);
   std::set<std::string> assumed;
+  const Sizes quotients = quotient_sizes(model, assumed);
   for (const ModelRegion& region : model.regions) {
-    Result<RegionReport> r = report_region(region.graph, options, out.limits, *scheduler, assumed);
+    Result<RegionReport> r = report_region(region.graph, options, quotients, out.limits, *scheduler, assumed);
     if (!r) return r.error();
     if (!region.once) out.before += r->before, out.after += r->after;
     out.regions.push_back(std::move(*r));
@@ -151,7 +168,7 @@ std::string counts_text(const std::map<std::string, size_t>& counts) {
 
 /// Dims of the inputs that have no size yet: what would tell more shapes.
 std::string sizes_hint(const WholeModel& model) {
-  std::set<std::string> open;
+  std::set<std::string> open;  // a quotient follows from these
   for (size_t t : model.inputs)
     for (const Dim& d : model.tensors[t].type->shape)
       for (const std::string& symbol : d.symbols()) open.insert(symbol);
@@ -167,6 +184,7 @@ std::string as_text(const WholeModel& model, const ModelReport& r) {
                     " left to others, " + std::to_string(model.regions.size()) +
                     (model.regions.size() == 1 ? " region\n" : " regions\n");
   for (const std::string& symbol : r.assumed) out += "  assumed: " + one_line(symbol) + " = 1024\n";
+  for (const Quotient& q : model.quotients) out += "  rounded:  " + one_line(Dim::symbol(q.symbol).text() + " = (" + q.of.text() + ")/" + std::to_string(q.by)) + "\n";
   out += "  limits: copy " + size_text(r.limits.copy) + "/s, " + fixed(r.limits.arithmetic * 1e-12, 2) + " T adds/s (" +
          r.limits.source + ")\n";
   for (const ModelStep& step : model.steps) {
@@ -210,6 +228,7 @@ nlohmann::json as_json(const WholeModel& model, const ModelReport& r) {
                         {"not_known", r.unknown},
                         {"no_shape", r.unshaped},
                         {"assumed", r.assumed},
+                        {"quotients", quotients_json(model)},
                         {"limits",
                          {{"copy_bytes_per_s", r.limits.copy},
                           {"adds_per_s", r.limits.arithmetic},

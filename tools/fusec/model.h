@@ -1,6 +1,7 @@
 #pragma once
 // Whole ONNX models on the command line: networks of which fusec computes a part.
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 
 #include "lib/import/model.h"
@@ -31,6 +32,8 @@ Result<std::vector<Tensor>> execute_model(const ExecuteOptions& options, std::sh
 /// The model's inputs as a graph that has no nodes: what completes inputs.
 Result<Graph> input_ports(const WholeModel& model);
 
+/// [{"symbol": "side/2", "of": "side+1", "by": 2}], for reports and manifests.
+nlohmann::json quotients_json(const WholeModel& model);
 /// "%x f32[1,3,224,224]".
 std::string tensor_text(const WholeModel& model, std::optional<size_t> tensor);
 /// "MatMul", or "Attention of \"com.microsoft\"".

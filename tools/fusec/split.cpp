@@ -112,6 +112,7 @@ json manifest(const WholeModel& model, const std::string& file) {
               {"file", file},
               {"operator_set", model.operator_set},
               {"weights", "weights.safetensors"},
+              {"quotients", quotients_json(model)},
               {"inputs", json::array()},
               {"outputs", json::array()},
               {"tensors", json::array()},
@@ -164,6 +165,12 @@ int split(const std::string& path, const std::string& folder, const std::vector<
 }
 
 }  // namespace
+
+json quotients_json(const WholeModel& model) {
+  json out = json::array();
+  for (const Quotient& q : model.quotients) out.push_back({{"symbol", Dim::symbol(q.symbol).text()}, {"of", q.of.text()}, {"by", q.by}});
+  return out;
+}
 
 Action add_split(CLI::App& app) {
   struct Options {
