@@ -58,7 +58,7 @@ std::string Arguments::dim(const Dim& dim, uint8_t bytes) {
   return "a." + fields_.back().name;
 }
 
-std::string Arguments::members(const std::vector<std::string>& pointer_types) const {
+std::string Arguments::members(const std::vector<std::string>& pointer_types, const std::string& indent) const {
   std::string out;
   for (const Field& f : ordered(fields_)) {
     std::string type = f.slot.bytes == 8 ? "i64 " : "i32 ";
@@ -70,7 +70,7 @@ std::string Arguments::members(const std::vector<std::string>& pointer_types) co
       case Slot::shift: case Slot::splits: case Slot::zero: case Slot::policy: type = "u32 "; break;
       case Slot::step: case Slot::stride: case Slot::extent: case Slot::dim: case Slot::rows: case Slot::columns: break;
     }
-    out += "    " + type + f.name + ";\n";
+    out += indent + type + f.name + ";\n";
   }
   return out;
 }

@@ -19,7 +19,7 @@ class Arguments {
   std::string dim(const Dim& d) { return dim(d, index_bytes_); }
 
   /// Members of `struct Args`, in the order of slots(). Types of pointers are given by access.
-  std::string members(const std::vector<std::string>& pointer_types) const;
+  std::string members(const std::vector<std::string>& pointer_types, const std::string& indent) const;
   std::vector<Slot> slots() const;
 
  private:

@@ -106,6 +106,15 @@ std::string Body::offset(Val access, const std::string& e) {
   return out.empty() ? "0" : out;
 }
 
+// A sum whose constant is known is of its own: added inside of 32 bits, no compiler could make it part of an instruction.
+std::string Body::address(Val access) {
+  std::string at = offset(access, "");
+  const std::string number = w_.number(true), p = w_.args.field(Slot::pointer, w_.view.access_of[access]);
+  const bool ends = at == number || at.ends_with(" + " + number);
+  if (w_.step_of_element.empty() || !ends) return p + " + (" + at + ")";
+  return p + " + (" + at.replace(at.size() - number.size(), number.size(), w_.first_element) + ") + " + w_.step_of_element;
+}
+
 void Body::fetch(Val load, const std::string& words) {
   close_loop();
   const Inst& inst = w_.inst(load);
@@ -131,7 +140,7 @@ void Body::fetch(Val load, const std::string& words) {
     return;
   }
   const std::string pieces = cuda::fetch(std::min<size_t>(w_.access(load).bytes, size * w_.V), size * w_.V, w_.fetch_kind(load, streamed), words,
-                                         p + " + (" + offset(load, "") + ")", streamed ? "policy" : "0");
+                                         address(load), streamed ? "policy" : "0");
   if (streamed) w_.streamed = true;
   if (!each && !tail) {
     line(open + pieces);
@@ -269,7 +278,7 @@ void Body::store(Val store) {
   const bool each = w_.scattered(store) || !w_.contiguous(store);
   const std::string valid = w_.valid();
   const bool tail = !valid.empty();
-  const std::string pieces = cuda::put(std::min<size_t>(w_.access(store).bytes, size * w_.V), size * w_.V, p + " + (" + offset(store, "") + ")", words);
+  const std::string pieces = cuda::put(std::min<size_t>(w_.access(store).bytes, size * w_.V), size * w_.V, address(store), words);
   if (!each && !tail) {
     line(open + pieces);
     return;

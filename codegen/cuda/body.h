@@ -34,6 +34,8 @@ class Body {
 
   /// Elements from the access's first one to element `e` ("" = 0) of the lane's vector.
   std::string offset(Val access, const std::string& e);
+  /// Where its vector begins, as an expression of a pointer.
+  std::string address(Val access);
   /// Expression of a value: of element e inside a loop over e, else only for scalars.
   std::string at(Val v, const std::string& e = "e");
   void line(const std::string& text);

@@ -18,12 +18,6 @@
 namespace fusec::cuda {
 namespace {
 
-std::string text(const std::string& name) {
-  for (const Text* t = kTexts; t->name; ++t)
-    if (name == t->name) return t->text;
-  return "#error missing " + name + "\n";
-}
-
 /// The sections of the prelude that a kernel may need.
 const Library& prelude(bool narrow, bool folds) {
   auto made = [](bool narrow, bool folds) {
@@ -35,6 +29,12 @@ const Library& prelude(bool narrow, bool folds) {
 
 }  // namespace
 
+std::string text(const std::string& name) {
+  for (const Text* t = kTexts; t->name; ++t)
+    if (name == t->name) return t->text;
+  return "#error missing " + name + "\n";
+}
+
 void Emitter::find_row_values() {
   std::vector<Val> all = view_.element_stores();
   for (Val v : view_.row_stores()) all.push_back(v);
@@ -44,6 +44,14 @@ void Emitter::find_row_values() {
     if (w_.by_reciprocal(v)) w_.reciprocals.insert(k_.values[v].args[1]);
     if (is_row(v) && k_.values[v].kind != Kind::store) row_values_.push_back(v);
   }
+  crosses_.assign(k_.values.size(), 0);
+  for (Val v : w_.reciprocals) crosses_[v] = 1;
+  for (const Reduction& r : k_.reductions)
+    for (Val v : r.inputs) crosses_[v] = 1;
+  for (Val user = 0; user < k_.values.size(); ++user)
+    each_operand(k_.values[user], [&](Val v) {
+      if (!is_row(user) || (view_.wide(v) && k_.values[v].kind == Kind::result) || k_.values[user].kind == Kind::store || view_.stages[user] != view_.stages[v]) crosses_[v] = 1;
+    });
 }
 
 std::vector<Val> Emitter::targets(size_t pass) const {
@@ -91,8 +99,8 @@ void Emitter::choose_exchange() {
 
 // What a pass finds in the registers of a row.
 void Emitter::have_kept(Body& body, size_t pass) const {
-  if (pass > exchange_pass_) return body.have_words(exchanged_, "keep.k" + n(s_.cut[0]), kept_type(exchanged_));
-  for (Val v : s_.cut) body.have_words(v, "keep.k" + n(v), kept_type(v));
+  if (pass > exchange_pass_) return body.have_words(exchanged_, kept_member(s_.cut[0]), kept_type(exchanged_));
+  for (Val v : s_.cut) body.have_words(v, kept_member(v), kept_type(v));
 }
 
 void Emitter::have_raw(Body& body, size_t pass) const {
@@ -103,7 +111,7 @@ std::string Emitter::row_members() {
   std::string out;
   for (Val v : row_values_)
     for (const char* name : {" v", " q"})
-      if (*(name + 1) == 'v' || w_.reciprocals.count(v))
+      if (crosses_[v] && (*(name + 1) == 'v' || w_.reciprocals.count(v)))
         out += "    " + (w_.as_float[v] ? "f32" : c_type(compute_type(k_.values[v].type))) + name + n(v) + (view_.wide(v) ? "[" + n(w_.V) + "]" : "") + ";\n";
   return out;
 }
@@ -117,6 +125,10 @@ std::string Emitter::row_stage(size_t stage, std::string*) {
     else if (view_.stages[v] < stage) out.have(v, "row.v" + n(v));
   }
   auto keep = [&](Val v, const std::string& value) {
+    if (!crosses_[v]) {
+      out.line("const " + c_type(compute_type(k_.values[v].type)) + " v" + n(v) + " = " + value + ";");
+      return out.have(v, "v" + n(v));
+    }
     const std::string e = view_.wide(v) ? "[e]" : "", at = n(v) + e;
     if (view_.wide(v)) out.open_loop();
     else out.close_loop();
@@ -138,6 +150,7 @@ std::string Emitter::row_stage(size_t stage, std::string*) {
   out.need(computed);
   out.close_loop();
   for (Val v : computed) {
+    if (!crosses_[v]) continue;
     const std::string value = out.at(v);
     keep(v, value);
   }
@@ -241,7 +254,7 @@ void Emitter::passes() {
       load.fetch(v, "raw.l" + n(v));
       load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
     }
-    structs_ += "template <> struct RawOf<" + n(pass) + "> {\n" + members + "};\n";
+    structs_ += raw_head(pass) + " {\n" + members + "};\n";
     if (copies_) functions_ += "  D u32 taken(Int<" + n(pass) + ">, const Raw<" + n(pass) + ">& raw) { return " + taken(list, s_.cut) + "; }\n";
     if (any_ahead) {
       loads_ahead_ = true;
@@ -281,6 +294,8 @@ void Emitter::held() {
   std::sort(late.begin(), late.end());
   late.erase(std::unique(late.begin(), late.end()), late.end());
 
+  // What is only loaded stays in the words that it came in; a template would have to know.
+  cuts_ = filled_skeleton().empty() || std::set<Val>(list.begin(), list.end()) != std::set<Val>(s_.cut.begin(), s_.cut.end());
   std::string raw_members, keep_members, late_members;
   Body load = body(4), cut = body(4), early = body(4);
   load.have_policy();
@@ -296,7 +311,7 @@ void Emitter::held() {
   const bool hidden = unpacks_again(view_, s_);
   for (Val v : s_.cut) {
     keep_members += "    " + kept_words(v) + " k" + n(v) + ";\n";
-    if (hidden) hide += "    hide_words(keep.k" + n(v) + ", " + w_.args.field(Slot::zero) + ");\n";
+    if (hidden) hide += "    hide_words(" + kept_member(v) + ", " + w_.args.field(Slot::zero) + ");\n";
     if (k_.values[v].kind == Kind::load) cut.line("keep.k" + n(v) + " = raw.l" + n(v) + ";");
     else computed.push_back(v);
   }
@@ -308,7 +323,8 @@ void Emitter::held() {
     early.fetch(v, "late.l" + n(v));
   }
   early_ = !late.empty(), hides_ = !hide.empty();
-  structs_ += "template <> struct RawOf<0> {\n" + raw_members + "};\n";
+  structs_ += raw_head(0) + " {\n" + raw_members + "};\n";
+  keep_ = keep_members, late_ = late_members;
   functions_ += "  struct Keep {\n" + keep_members + "  };\n  struct Late {\n" + late_members + "  };\n";
   function("load(Int<0>, const Args& a, const At& t, int n, u64 policy, const Row& row, Raw<0>& raw)", load.take());
   function("cut(const Args& a, const At& t, const Raw<0>& raw, const Row& row, Keep& keep)", cut.take());
@@ -320,7 +336,7 @@ void Emitter::held() {
     fold.need(targets(pass));
     fold_text(w_, fold, pass, state_layout(k_, pass, 1));
     const bool exchanges = pass == exchange_pass_;
-    if (exchanges) fold.pack(exchanged_, kept_type(exchanged_), "keep.k" + n(s_.cut[0]));
+    if (exchanges) fold.pack(exchanged_, kept_type(exchanged_), kept_member(s_.cut[0]));
     function("fold(Int<" + n(pass) + ">, const Args& a, const At& t, int n, " + (exchanges ? "" : "const ") + "Keep& keep, const Row& row, Acc<" + n(pass) +
                  ">& acc)", fold.take());
   }
@@ -386,8 +402,8 @@ std::vector<std::string> Emitter::skeletons() const {
   switch (s_.skeleton) {
     case Template::pointwise: return {"pointwise.cuh"};
     case Template::rows:
-      if (tiled_) return {"rows_held.cuh", "rows_tiled.cuh"};
-      if (s_.keep == Keep::registers && s_.cluster > 1) return {"cluster.cuh", "async.cuh", "rows_held.cuh", "meeting.cuh"};
+      if (tiled_) return {"held_sweeps.cuh", "rows_tiled.cuh"};
+      if (s_.keep == Keep::registers && s_.cluster > 1) return {"cluster.cuh", "async.cuh", "meeting.cuh", "rows_held.cuh"};
       if (s_.keep == Keep::registers) return {"rows_held.cuh"};
       if (s_.keep == Keep::reload) return {"each_vector.cuh", "rows_looped.cuh"};
       return {"cluster.cuh", "rows_shared.cuh"};
@@ -413,6 +429,59 @@ bool Emitter::exact() const {
   return rows.is_constant() && rows.constant() % tile == 0;
 }
 
+std::string Emitter::product(bool reduced) {
+  Dim out = 1;
+  for (const Axis& axis : k_.axes)
+    if (axis.reduced == reduced) out = out * axis.extent;
+  return out.is_constant() ? w_.args.dim(out) : w_.args.field(reduced ? Slot::columns : Slot::rows);
+}
+
+size_t Emitter::state_bytes() const {
+  size_t out = 16;
+  for (size_t s = 0; s < folds_; ++s) out = std::max(out, state_layout(k_, s, lanes()).bytes);
+  return out;
+}
+
+// Everything is written by now: what was asked for is known. `indent` is that of the structs.
+std::string Emitter::structs_of_k(const std::string& indent) {
+  std::string at = indent + "struct At {\n" + indent + "  Ix r, e;\n";
+  if (tiled_) at += indent + "  char* tile;\n" + indent + "  Ix first, at;  // the tile's first element, and where the row begins behind it\n";
+  std::set<unsigned> indices = w_.row_indices;
+  indices.insert(w_.element_indices.begin(), w_.element_indices.end());
+  for (unsigned axis : indices) at += indent + "  Ix i" + n(axis) + ";\n";
+  at += indent + "};\n";
+  std::vector<std::string> pointers;
+  for (Val v : view_.accesses)
+    pointers.push_back((k_.values[v].kind == Kind::load ? "const " : "") + bits_type(k_.operands[k_.values[v].operand].type) + "* ");
+  return indent + "struct Args {\n" + w_.args.members(pointers, indent + "  ") + indent + "};\n" + at;
+}
+
+std::string Emitter::text_of_k(const std::string& tile_members) {
+  std::string k = "struct K {\n  typedef " + w_.index_type() + " Ix;\n";
+  // An enumeration: constants of a class would become variables of the module.
+  k += "  enum { V = " + n(w_.V) + ", Folds = " + n(folds_) + ", AccBytes = " + n(state_bytes()) + ", Full = " + n(s_.edges == Edges::full || w_.V == 1) +
+       ", Exact = " + n(exact()) + ", Stores = " + n(!view_.element_stores().empty()) + ", Windows = " +
+       n(w_.windows()) + ", Shifted = " + n(shifted()) + ", Early = " + n(early_) + ", Hides = " + n(hides_) + ", RowStores = " + n(!view_.row_stores().empty()) + (k_.scans() ? ", Reverse = " + n(k_.reductions[0].reverse) : "") + " };\n";
+  std::string number = "  D Ix rows(const Args& a) { return " + product(false) + "; }\n";
+  number += "  D Ix columns(const Args& a) { return " + product(true) + "; }\n";
+  number += "  D Ix skew(const Args& a, const At& t) { return " + (w_.windows() ? skew() : std::string("0")) + "; }\n";
+  number += "  D u64 policy(const Args& a) { return " + (w_.streamed ? "make_policy(" + w_.args.field(Slot::policy) + ")" : std::string("0")) + "; }\n";
+  if (s_.finish == Finish::last_block) {
+    number += "  D u32 splits(const Args& a) { return " + w_.args.field(Slot::splits) + "; }\n";
+    number += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";
+    number += "  D char* states(const Args& a) { return " + w_.args.field(Slot::states) + "; }\n";
+  }
+  const std::string row_at_text = row_at(false), element_at_text = row_at(true);
+  k += structs_of_k("  ") + "  struct Row {\n" + row_members() + "  };\n";
+  const bool lanes_apart = s_.skeleton == Template::ring || s_.skeleton == Template::scan;
+  k += "  template <int S> using Raw = RawOf<S>;\n  template <int S> using Acc = AccOf<S>;\n" +
+       std::string(lanes_apart ? "  template <int S> using Lane = LaneOf<S>;\n" : "") + number + tile_members;
+  k += "  D void row_at(const Args& a, Ix r, At& t) {\n" + row_at_text + "  }\n";
+  k += "  D void element_at(const Args& a, Ix e, At& t) {\n" + element_at_text + "  }\n";
+  return "template <int S> struct RawOf;\ntemplate <int S> struct AccOf;\n" + std::string(lanes_apart ? "template <int S> struct LaneOf;\n" : "") +
+         (s_.skeleton == Template::transpose ? "template <int P> struct StageOf;\n" : "") + structs_ + k + functions_ + "};\n";
+}
+
 Code Emitter::code() {
   if (tiled_) place();
   if (s_.skeleton == Template::scan) scan();
@@ -421,64 +490,24 @@ Code Emitter::code() {
   const std::string tile_members = s_.skeleton == Template::transpose ? tiles() : s_.skeleton == Template::ring ? copies() : tiled_ ? runs() : "";
   if (s_.skeleton != Template::scan) finishes(), stores();
 
-  const bool split = s_.finish == Finish::last_block;
-  const std::string ix = w_.index_type();
-  size_t state = 16;
-  for (size_t s = 0; s < folds_; ++s) state = std::max(state, state_layout(k_, s, lanes()).bytes);
-  auto product = [&](bool reduced) {
-    Dim out = 1;
-    for (const Axis& axis : k_.axes)
-      if (axis.reduced == reduced) out = out * axis.extent;
-    return out.is_constant() ? w_.args.dim(out) : w_.args.field(reduced ? Slot::columns : Slot::rows);
-  };
-  std::string k = "struct K {\n  typedef " + ix + " Ix;\n";
-  // An enumeration: constants of a class would become variables of the module.
-  k += "  enum { V = " + n(w_.V) + ", Folds = " + n(folds_) + ", AccBytes = " + n(state) + ", Full = " + n(s_.edges == Edges::full || w_.V == 1) +
-       ", Exact = " + n(exact()) + ", Stores = " + n(!view_.element_stores().empty()) + ", Windows = " +
-       n(w_.windows()) + ", Shifted = " + n(shifted()) + ", Early = " + n(early_) + ", Hides = " + n(hides_) + ", RowStores = " + n(!view_.row_stores().empty()) + (k_.scans() ? ", Reverse = " + n(k_.reductions[0].reverse) : "") + " };\n";
-  std::string number = "  D Ix rows(const Args& a) { return " + product(false) + "; }\n";
-  number += "  D Ix columns(const Args& a) { return " + product(true) + "; }\n";
-  // Aligned windows: a row's vectors begin at a multiple of V of the whole, not at the row's own beginning.
-  number += "  D Ix skew(const Args& a, const At& t) { return " +
-            (w_.windows() ? "(Ix)((u32)t.r * (u32)columns(a) & " + n(w_.V - 1) + "u)" : std::string("0")) + "; }\n";
-  number += "  D u64 policy(const Args& a) { return " + (w_.streamed ? "make_policy(" + w_.args.field(Slot::policy) + ")" : std::string("0")) + "; }\n";
-  if (split) {
-    number += "  D u32 splits(const Args& a) { return " + w_.args.field(Slot::splits) + "; }\n";
-    number += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";
-    number += "  D char* states(const Args& a) { return " + w_.args.field(Slot::states) + "; }\n";
-  }
-  std::string at = "  struct At {\n    Ix r, e;\n";
-  if (tiled_) at += "    char* tile;\n    Ix first, at;  // the tile's first element, and where the row begins behind it\n";
-  const std::string row_at_text = row_at(false), element_at_text = row_at(true);
-  std::set<unsigned> indices = w_.row_indices;
-  indices.insert(w_.element_indices.begin(), w_.element_indices.end());
-  for (unsigned axis : indices) at += "    Ix i" + n(axis) + ";\n";
-  at += "  };\n";
-  std::vector<std::string> pointers;
-  for (Val v : view_.accesses)
-    pointers.push_back((k_.values[v].kind == Kind::load ? "const " : "") + bits_type(k_.operands[k_.values[v].operand].type) + "* ");
-  k += "  struct Args {\n" + w_.args.members(pointers) + "  };\n" + at + "  struct Row {\n" + row_members() + "  };\n";
-  k += "  template <int S> using Raw = RawOf<S>;\n  template <int S> using Acc = AccOf<S>;\n" +
-       std::string(s_.skeleton == Template::ring || s_.skeleton == Template::scan ? "  template <int S> using Lane = LaneOf<S>;\n" : "") + number + tile_members;
-  k += "  D void row_at(const Args& a, Ix r, At& t) {\n" + row_at_text + "  }\n";
-  k += "  D void element_at(const Args& a, Ix e, At& t) {\n" + element_at_text + "  }\n";
-  k += functions_ + "};\n";
-
   Code out;
   out.entry = "fusec_kernel";
   out.schedule = s_;
+  const std::string filled = filled_skeleton();
+  std::string body = filled.empty() ? text_of_k(tile_members) : "", statements = "  " + entry() + "\n";
+  if (!filled.empty()) {
+    const Filled kernel = fill(filled, parts());
+    body = structs_of_kernel() + kernel.before, statements = with_sizes(kernel.kernel);
+  }
   out.slots = w_.args.slots();
-  std::string formulas;
-  for (auto [op, type] : w_.formulas) formulas += formula_text(op, type);
+  for (const std::string& name : skeletons())
+    if (!is_filled(text(name))) out.text += text(name);
+  for (auto [op, type] : w_.formulas) out.text += formula_text(op, type);
+  out.text += body + "extern \"C\" __global__ void __launch_bounds__(" + n(size_t(block_threads(s_))) + ", " + n(s_.min_blocks) + ") fusec_kernel(const __grid_constant__ " +
+              (filled.empty() ? "K::" : "") + "Args a) {\n" + (s_.dependent_launch ? "  wait_for_kernel_in_front();\n" : "") + statements + "}\n";
   bool narrow = false;
   for (const Operand& o : k_.operands) narrow |= is_narrow(o.type);
   for (const Inst& inst : k_.values) narrow |= is_narrow(inst.type);
-  for (const std::string& name : skeletons()) out.text += text(name);
-  out.text += formulas + "template <int S> struct RawOf;\ntemplate <int S> struct AccOf;\n" +
-              (s_.skeleton == Template::ring || s_.skeleton == Template::scan ? "template <int S> struct LaneOf;\n" : "") +
-              (s_.skeleton == Template::transpose ? "template <int P> struct StageOf;\n" : "") + structs_ + k;
-  out.text += "extern \"C\" __global__ void __launch_bounds__(" + n(size_t(block_threads(s_))) + ", " + n(s_.min_blocks) + ") fusec_kernel(const __grid_constant__ K::Args a) {\n  " +
-              (s_.dependent_launch ? "wait_for_kernel_in_front();\n  " : "") + entry() + "\n}\n";
   out.text.insert(0, prelude(narrow, folds_ > 0).reached_from(out.text));
   return out;
 }

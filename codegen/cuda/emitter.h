@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/cuda/body.h"
+#include "codegen/cuda/skeleton.h"
 #include "codegen/cuda/states.h"
 #include "codegen/cuda/words.h"
 #include "lib/kernel/merge_sweeps.h"
@@ -14,6 +15,8 @@
 namespace fusec::cuda {
 
 inline std::string n(size_t i) { return std::to_string(i); }
+/// A file of this folder or of templates/ (texts.h).
+std::string text(const std::string& name);
 
 class Emitter {
  public:
@@ -29,6 +32,10 @@ class Emitter {
     together_ = s_.skeleton == Template::ring;
     for (size_t s = 0; s < folds_; ++s) together_ &= folds_together(k_, s);
     w_.choose_pairs();
+    if (s_.skeleton == Template::rows && s_.keep == Keep::registers && !tiled_ && s_.steps > 1 && !w_.windows()) {
+      w_.first_element = "lane * " + n(w_.V);
+      w_.step_of_element = "s * " + n(size_t(s_.lanes_per_row) * size_t(std::max<int>(1, s_.cluster)) * w_.V);
+    }
     find_row_values();
   }
 
@@ -74,9 +81,25 @@ class Emitter {
   void finishes();
   void stores();
 
-  void function(const std::string& head, const std::string& statements) { functions_ += "  D void " + head + " {\n" + statements + "  }\n"; }
+  /// A function of K, and statements that a filled skeleton asks for by its name and pass: "fold0".
+  void function(const std::string& head, const std::string& statements) {
+    functions_ += "  D void " + head + " {\n" + statements + "  }\n";
+    const size_t open = head.find('('), pass = head.compare(open, 5, "(Int<") == 0 ? open + 5 : open;
+    bodies_[head.substr(0, open) + (pass == open ? "" : head.substr(pass, head.find('>') - pass))] = statements;
+  }
   std::string entry() const;
   std::vector<std::string> skeletons() const;
+
+  // The two ways to a text: K beside a template, or a skeleton that is filled in (emit_filled.cpp).
+  std::string product(bool reduced);
+  std::string skew() { return "(Ix)((u32)t.r * (u32)columns(a) & " + n(w_.V - 1) + "u)"; }  // of a row whose vectors begin at a multiple of V of the whole
+  size_t state_bytes() const;
+  std::string structs_of_k(const std::string& indent), text_of_k(const std::string& tile_members);
+  std::string filled_skeleton() const;  // its text, or ""
+  std::string structs_of_kernel(), with_sizes(const std::string& text);
+  Parts parts();
+  std::string raw_head(size_t pass) const { return filled_skeleton().empty() ? "template <> struct RawOf<" + n(pass) + ">" : "struct Raw" + n(pass); }
+  std::string kept_member(Val v) const { return (cuts_ ? "keep.k" : "keep.l") + n(v); }
 
   const Kernel& k_;
   const Schedule& s_;
@@ -92,7 +115,10 @@ class Emitter {
   bool early_ = false, hides_ = false;  // rows_held: are parameters loaded with the row, and are words hidden between sweeps?
   size_t folds_;
   std::vector<Val> row_values_;
-  std::string structs_, functions_;
+  std::vector<char> crosses_;           // row values that are read behind the stage that computes them: members of Row
+  bool cuts_ = true;                    // rows_held: is what is kept another thing than the words that were loaded?
+  std::string structs_, functions_, keep_, late_;
+  std::map<std::string, std::string> bodies_;
 };
 
 }  // namespace fusec::cuda

@@ -61,8 +61,8 @@ std::vector<std::pair<size_t, size_t>> regions(const std::string& text) {
   std::vector<std::pair<size_t, size_t>> out;
   for (const auto& [name, file] : template_files())
     if (const size_t at = text.find(file); at != text.npos) out.push_back({at, at + file.size()});
-  const size_t body = text.find("\nstruct K {");
-  out.push_back({body, text.size()});
+  const size_t k = text.find("\nstruct K {"), filled = text.find("\nstruct Args {");
+  out.push_back({k != text.npos ? k : filled, text.size()});
   return out;
 }
 
@@ -82,11 +82,12 @@ std::vector<Fault> guards(const std::string& text) {
   return out;
 }
 
-/// `a < b ? a : rest`, either of which is then taken always, and lengths of a vector, `… ? (int)K::V : (int)left`.
+/// `a < b ? a : rest`, either of which is then taken always, and lengths of a vector, `… ? (int)K::V : (int)left` or `… ? 8 : (int)left`.
 std::vector<Fault> clamps(const std::string& text) {
   std::vector<Fault> out;
-  static const std::regex least("(\\w[\\w +*()]*) < (\\w+) \\? \\1 : ([\\w +\\-]+)"), length("\\(int\\)K::V : (\\(int\\)(\\w+|\\([\\w -]+\\)))"),
-      other("< K::V \\? (\\(int\\)left) : ");
+  static const std::regex least("(\\w[\\w +*()]*) < (\\w+) \\? \\1 : ([\\w +\\-]+)"), length("(\\(int\\)K::V|\\? \\d+) : (\\(int\\)(?:\\w+|\\([\\w -]+\\)))"),
+      other("< (K::V|\\d+) \\? (\\(int\\)left) : ");
+  auto whole = [](const std::string& v) { return v.find('K') != v.npos ? std::string("(int)K::V") : v.substr(v.find_first_of("0123456789")); };
   for (const auto& [begin, end] : regions(text)) {
     const auto from = text.begin() + ptrdiff_t(begin), to = text.begin() + ptrdiff_t(end);
     for (std::sregex_iterator m(from, to, least), none; m != none; ++m) {
@@ -97,7 +98,7 @@ std::vector<Fault> clamps(const std::string& text) {
     }
     for (const std::regex& pattern : {length, other})
       for (std::sregex_iterator m(from, to, pattern), none; m != none; ++m)
-        out.push_back({begin + size_t(m->position(1)), size_t(m->length(1)), "(__trap(), " + m->str(1) + ")", "(int)K::V"});
+        out.push_back({begin + size_t(m->position(2)), size_t(m->length(2)), "(__trap(), " + m->str(2) + ")", whole(m->str(1))});
   }
   return out;
 }
@@ -128,8 +129,7 @@ const Spare kSpare[] = {
     {"scan_columns", "if (n <= 0 || first + s >= columns) continue;", "forward, what is folded behind the end reaches nobody; backward and parts need it"},
     // Of two guards one is enough: for n <= 0 elements the body loads, folds and stores none. The outer one saves the work.
     {"pointwise", "if (left <= 0) break;", "n <= 0"},
-    {"rows", "if (K::Exact || left > 0) {", "n <= 0"},
-    {"four_rows", "if (K::Exact || left > 0) {", "n <= 0"},
+    {"rows_together", "if (base + i < rows) {", "a lane without a row of its own writes its last one again, the same thread the same bits"},
     {"column", "if (n > 0) / each_position<", "n = 0"},
     {"column", "if (y == 0 && n > 0) K::row_store", "n = 0"},
     // Arguments that this kernel does not look at.

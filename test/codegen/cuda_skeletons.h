@@ -146,13 +146,19 @@ inline std::vector<Tensor> inputs_of(const Skeleton& skeleton, const Subject& s)
   return out;
 }
 
-/// The files of codegen/cuda/templates, by name.
+/// The files of codegen/cuda/templates, by name; of those that are filled in (skeleton.h) the first line that a text takes as it is.
 inline std::map<std::string, std::string> template_files() {
   std::map<std::string, std::string> out;
   for (const auto& entry : std::filesystem::directory_iterator(FUSEC_SOURCE_DIR "/codegen/cuda/templates")) {
     std::ostringstream text;
     text << std::ifstream(entry.path()).rdbuf();
-    out[entry.path().filename().string()] = text.str();
+    std::string file = text.str();
+    if (file.starts_with("@") || file.find("\n@") != file.npos) {
+      size_t at = 0;
+      while (file[at] == '@') at = file.find('\n', at) + 1;
+      file = file.substr(at, file.find('\n', at) - at);
+    }
+    out[entry.path().filename().string()] = file;
   }
   return out;
 }

@@ -3,7 +3,7 @@
 // has to store: a barrier of the cluster with release is a fence of all global memory, a microsecond behind a row's stores, and held
 // group_norm + silu at 0.61 of the copy rate. Slots and barriers are there twice: a block that is ahead cannot be so by two merges, it
 // waits for everybody's state in each. Nobody leaves before everything sent to it has come, so nobody need wait for others in the end.
-template <int Cluster, int Bytes> struct Meeting<Cluster, Bytes, true> {
+template <int Cluster, int Bytes> struct Meeting {
   enum { kSlot = (Bytes + 7) / 8 * 8, kBytes = 2 * Cluster * kSlot + 16 };
   char* slots;
   u64* arrived;

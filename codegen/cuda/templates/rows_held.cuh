@@ -1,144 +1,194 @@
-// Rows: Lanes lanes share a row, several rows a warp (Lanes < 32), a warp, or the warps of a block (Lanes = Threads), or those of all
-// blocks of a cluster. The row stays in registers, Steps vectors a lane, as the packed words of the cut.
-
-// A block that is alone has nobody to meet; of the blocks of a cluster: meeting.cuh.
-template <int Cluster, int Bytes, bool Many> struct Meeting {
-  enum { kBytes = 16 };
-  __device__ __forceinline__ explicit Meeting(char*) {}
-  __device__ __forceinline__ int rank() const { return 0; }
-  __device__ __forceinline__ void enter() {}
-  template <class A> __device__ __forceinline__ void merge(A&) {}
-};
-
-// `f` takes the elements that there are of the vector that begins at e. Nearly all vectors of an aligned window are whole: they take a path
-// without a condition an element.
-template <class K, class F> D void fold_part(typename K::Ix e, typename K::Ix columns, F f) {
-  const typename K::Ix left = columns - e;
-  if constexpr (K::Exact) f((int)K::V);
-  else if (K::Windows && e >= 0 && left >= K::V) f((int)K::V);
-  else if (left > 0) f(K::Full || left >= K::V ? (int)K::V : (int)left);
-}
-
-// Sweeps S and later over R held rows: fold every step of each, merge the lanes of all rows at once, finish their values.
-template <int S, class K, int Lanes, int Steps, int Threads, int R, int Cluster> struct Held {
-  typedef typename K::Ix Ix;
-  typedef Meeting<Cluster, K::AccBytes, (Cluster > 1)> Blocks;
-  static __device__ __forceinline__ void sweep(const typename K::Args& a, typename K::At* t, int lane, Ix columns,
-                                               typename K::Keep (*keep)[Steps], typename K::Row* row, char* scratch, int& turn, Blocks& blocks) {
-    if constexpr (S < K::Folds) {
-      typename K::template Acc<S> acc[R];
-#pragma unroll
-      for (int r = 0; r < R; ++r) {
-        Ix skew = 0;
-        if constexpr (K::Windows) skew = K::skew(a, t[r]);
-        acc[r].zero();
-#pragma unroll
-        for (int s = 0; s < Steps; ++s) {
-          const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew;
-          fold_part<K>(e, columns, [&](int n) {
-            K::element_at(a, e, t[r]);
-            if constexpr (S > 0 && K::Hides) K::hide(a, keep[r][s]);
-            K::fold(Int<S>(), a, t[r], n, keep[r][s], row[r], acc[r]);
-          });
-        }
-      }
-      merge_lanes<Lanes, Threads, K::AccBytes>(acc, scratch, turn);
-#pragma unroll
-      for (int r = 0; r < R; ++r) {
-        blocks.merge(acc[r]);
-        K::finish(Int<S>(), a, t[r], K::V, acc[r], row[r]);
-      }
-      Held<S + 1, K, Lanes, Steps, Threads, R, Cluster>::sweep(a, t, lane, columns, keep, row, scratch, turn, blocks);
-    }
-  }
-};
-
-// (What a kernel has none of is not called: every function less compiles faster.)
-// R rows of a lane are loaded together: short rows alone would leave too few bytes in flight. Those of a whole warp or more are reduced
-// together, too, with one barrier of the block for all; shorter ones one after the other, since many warps wait beside each other anyway.
-template <class K, int Lanes, int Steps, int Threads, int R, int Cluster> D void rows_held(const typename K::Args& a) {
-  typedef typename K::Ix Ix;
-  constexpr int kRows = Threads / Lanes, kTogether = Lanes >= 32 ? R : 1;
-  __shared__ __align__(16) char scratch[Lanes > 32 ? 2 * kTogether * (Threads / 32) * K::AccBytes : 16];
-  typedef Meeting<Cluster, K::AccBytes, (Cluster > 1)> Blocks;
+@// Rows in registers. Lanes: of a row; Steps: vectors of a lane; R: rows of a lane; Group: rows that a block takes at a time; Cluster: blocks of a row.
+@// Apart or Together is R, the other 1: rows of part of a warp are reduced one after the other, since many warps wait beside each other anyway.
+// Lanes share a row, several rows a warp, a warp, the warps of a block, or those of all blocks of a cluster. The row stays in registers,
+// as the packed words of the cut; rows of a lane are loaded together, since short ones alone would leave too few bytes in flight.
+@kernel
+@if Lanes > 32
+  __shared__ __align__(16) char scratch[$(2 * Together * (Threads / 32) * AccBytes)];
+@end
+@if Cluster > 1
+  typedef Meeting<$Cluster, $AccBytes> Blocks;
   __shared__ __align__(16) char meet[Blocks::kBytes];
   Blocks blocks(meet);
-  const u64 policy = K::policy(a);
-  const Ix rows = K::rows(a), columns = K::columns(a);
-  const Ix line = kRows > 1 ? (Ix)(threadIdx.x / Lanes) : 0;  // of the rows that the block takes together
-  const int lane = (kRows > 1 ? threadIdx.x % Lanes : threadIdx.x) + blocks.rank() * Lanes;
-  constexpr int kLate = K::Windows ? R : 1;  // parameters of the columns: a lane meets the same ones in each of its rows
-  for (Ix base = (Ix)(blockIdx.x / Cluster) * (kRows * R); base < rows; base += (Ix)(gridDim.x / Cluster) * (kRows * R)) {
-    int turn = 0;
-    typename K::At t[R];
-    typename K::Row row[R];
-    typename K::template Raw<0> raw[R][Steps];
-    typename K::Late late[kLate][Steps];
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
+@end
+@if Streamed
+  const u64 policy = $policy;
+@end
+  const Ix rows = $rows, columns = $columns;
+@if Cluster > 1
+  const int lane = threadIdx.x + blocks.rank() * $Lanes;
+@elif Lanes == Threads
+  const int lane = threadIdx.x;
+@else
+  const int lane = threadIdx.x % $Lanes;
+  const Ix line = threadIdx.x / $Lanes;  // of the rows that the block takes together
+@end
+@if Cluster > 1
+@let block = (Ix)(blockIdx.x / $Cluster)
+@let blocks = (Ix)(gridDim.x / $Cluster)
+@else
+@let block = (Ix)blockIdx.x
+@let blocks = (Ix)gridDim.x
+@end
+@if Windows
+@let skewed =  - skew
+@else
+@let skewed = 
+@end
+@// (A sum of what is constant and what is not: its constant becomes part of an instruction.)
+@if Steps > 1
+@let element = (Ix)lane * $V + s * $(Lanes * Cluster * V)$skewed
+@else
+@let element = (Ix)lane * $V$skewed
+@end
+@if R > 1 && Group > 1
+@let own = base + i * $Group + line
+@elif R > 1
+@let own = base + i
+@else
+@let own = base + line
+@end
+@if Group * R == 1
+@let store_when = left > 0
+@let row_store_when = lane == 0
+@elif Exact
+@let store_when = $own < rows
+@let row_store_when = $own < rows && lane == 0
+@else
+@let store_when = left > 0 && $own < rows
+@let row_store_when = $own < rows && lane == 0
+@end
+@if Wide
+  for (Ix base = $block * $(Group * R); base < rows; base += $blocks * $(Group * R)) {
+@else
+  const Ix base = $block * $(Group * R);
+  if (base < rows) {  // a grid holds as many blocks as 32-bit numbers count rows; a loop takes registers
+@end
+    At t$[=R];
+@if RowValues
+    Row row$[=R];
+@end
+    Raw0 raw$[=R]$[=Steps];
+@if Early
+    Late late$[=Lates]$[=Steps];
+@end
+    @unroll i R
+@if Group * R > 1
       // Lanes without a row of their own repeat the last one and store nothing: barriers and shuffles need everybody.
-      const Ix own = base + r * kRows + line;
-      t[r] = typename K::At{};
-      K::row_at(a, kRows * R == 1 || own < rows ? own : rows - 1, t[r]);
-      K::row(a, t[r], K::V, row[r]);
-      Ix skew = 0;
-      if constexpr (K::Windows) skew = K::skew(a, t[r]);
-#pragma unroll
-      for (int s = 0; s < Steps; ++s) {
-        const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
-        if (K::Exact || left > 0) {
-          K::element_at(a, e, t[r]);
-          K::load(Int<0>(), a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, policy, row[r], raw[r][s]);
-          if constexpr (K::Early)
-            if (r < kLate) K::early(a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, row[r], late[r][s]);
-        }
-      }
-    }
+      const Ix own = $own, r = own < rows ? own : rows - 1;
+@else
+      const Ix r = base;
+@end
+      @body row_at t=t$[i:R]
+@if RowBefore
+      @body row t=t$[i:R] row=row$[i:R]
+@end
+      @body skew t=t$[i:R]
+      @unroll s Steps
+        const Ix e = $element;
+@if !Exact
+        const Ix left = columns - e;
+@end
+        @block !Exact : if (left > 0)
+          @body length
+          @body element_at t=t$[i:R]
+          @body load0 t=t$[i:R] row=row$[i:R] raw=raw$[i:R]$[s:Steps]
+@if Early
+          @block Lates < R : if (i == 0)
+            @body early t=t$[i:R] row=row$[i:R] late=late$[i:Lates]$[s:Steps]
+          @end
+@end
+        @end
+      @end
+    @end
+@if Cluster > 1
     blocks.enter();
-#pragma unroll
-    for (int first = 0; first < R; first += kTogether) {
-      typename K::Keep keep[kTogether][Steps];
-#pragma unroll
-      for (int k = 0; k < kTogether; ++k) {
-        const int r = first + k;
-        Ix skew = 0;
-        if constexpr (K::Windows) skew = K::skew(a, t[r]);
-#pragma unroll
-        for (int s = 0; s < Steps; ++s) {
-          const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
-          if (K::Exact || left > 0) {
-            K::element_at(a, e, t[r]);
-            K::cut(a, t[r], raw[r][s], row[r], keep[k][s]);
-          }
-        }
-      }
-      Held<0, K, Lanes, Steps, Threads, kTogether, Cluster>::sweep(a, t + first, lane, columns, keep, row + first, scratch, turn, blocks);
-      auto live = [&](int r) { return kRows * R == 1 || base + r * kRows + line < rows; };
-      if constexpr (K::Stores) {
-#pragma unroll
-        for (int s = 0; s < Steps; ++s) {
-#pragma unroll
-          for (int k = 0; k < kTogether; ++k) {  // what the columns have for all rows is loaded once
-            const int r = first + k;
-            Ix skew = 0;
-            if constexpr (K::Windows) skew = K::skew(a, t[r]);
-            const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew, left = columns - e;
-            if ((K::Exact || left > 0) && live(r)) {
-              K::element_at(a, e, t[r]);
-              if constexpr (K::Folds > 0 && K::Hides) K::hide(a, keep[k][s]);
-              K::store(a, t[r], K::Full || left >= K::V ? (int)K::V : (int)left, keep[k][s], late[r % kLate][s], row[r]);
+@end
+    @unroll i Apart
+@if Cuts
+      Keep keep$[=Together]$[=Steps];
+@let keep = keep$[i:Together]$[s:Steps]
+      @unroll i Together
+        @body skew t=t$[i:R]
+        @unroll s Steps
+          const Ix e = $element;
+          @block !Exact : if (columns - e > 0)
+            @body element_at t=t$[i:R]
+            @body cut t=t$[i:R] row=row$[i:R] raw=raw$[i:R]$[s:Steps] keep=$keep
+          @end
+        @end
+      @end
+@else
+@let keep = raw$[i:R]$[s:Steps]
+@end
+@each S Folds
+      {
+        AccOf<$S> acc$[=Together];
+        @unroll i Together
+          @body skew t=t$[i:R]
+          acc$[i:Together].zero();
+          @unroll s Steps
+            const Ix e = $element;
+@if Exact
+            @body element_at t=t$[i:R]
+            @body fold$S t=t$[i:R] row=row$[i:R] keep=$keep acc=acc$[i:Together]
+@else
+            const Ix left = columns - e;
+@if Windows
+            // Nearly all vectors of an aligned window are whole: they take a path without a condition an element.
+            if (e >= 0 && left >= $V) {
+              const int n = $V;
+              @body element_at t=t$[i:R]
+              @body fold$S t=t$[i:R] row=row$[i:R] keep=$keep acc=acc$[i:Together]
+            } else if (left > 0) {
+@else
+            if (left > 0) {
+@end
+              @body length
+              @body element_at t=t$[i:R]
+              @body fold$S t=t$[i:R] row=row$[i:R] keep=$keep acc=acc$[i:Together]
             }
-          }
+@end
+          @end
+        @end
+@let half = $(S % 2 * Together * (Threads / 32) * AccBytes)
+        @include lanes_meet.cuh
+        @unroll i Together
+@if Cluster > 1
+          blocks.merge(acc$[i:Together]);
+@end
+          @body finish$S t=t$[i:R] row=row$[i:R] acc=acc$[i:Together]
+        @end
+      }
+@end
+@if Stores
+      @unroll s Steps
+        @unroll i Together
+          @body skew t=t$[i:R]
+          const Ix e = $element;
+@if !Exact
+          const Ix left = columns - e;
+@end
+          @block !(Exact && Group * R == 1) : if ($store_when)
+            @body length
+            @body element_at t=t$[i:R]
+            @body store t=t$[i:R] row=row$[i:R] keep=$keep late=late$[i:Lates]$[s:Steps]
+          @end
+        @end
+      @end
+@end
+@if RowStores
+      @unroll i Together
+        if ($row_store_when) {
+          @body row_store t=t$[i:R] row=row$[i:R]
         }
-      }
-      if constexpr (K::RowStores) {
-#pragma unroll
-        for (int k = 0; k < kTogether; ++k)
-          if (live(first + k) && lane == 0) K::row_store(a, t[first + k], 1, row[first + k]);
-      }
-    }
-    if constexpr (sizeof(Ix) == 4) break;  // a grid holds as many blocks as 32-bit numbers count rows; a loop takes registers
-    if constexpr (Lanes > 32 && K::Folds % 2 == 1) __syncthreads();  // turns begin anew, with the half that was read last
+      @end
+@end
+    @end
+@if Wide && Lanes > 32 && Folds % 2 == 1
+    __syncthreads();  // halves begin anew, with the one that was read last
+@end
   }
+@if Cluster > 1
   blocks.enter();  // a cluster without a row
-}
+@end
