@@ -101,8 +101,8 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
     case Template::scan:
       if (s.finish == Finish::last_block) {
         const int64_t Y = s.threads / s.lanes_per_row, lines = column_like ? ceil_div(facts.rows, s.lanes_per_row * V) : facts.rows;
-        const int64_t in_row = std::max<int64_t>(1, ceil_div(facts.columns, column_like ? Y * s.steps : int64_t(s.threads) * s.steps * V));
-        const int64_t groups = ceil_div(in_row, column_like ? 4 * Y : 2 * s.threads);
+        const int64_t in_row = std::max<int64_t>(1, ceil_div(facts.columns + (s.edges == Edges::window ? V - 1 : 0), column_like ? Y * s.steps : int64_t(s.threads) * s.steps * V));
+        const int64_t groups = ceil_div(in_row, column_like ? 4 * Y : int64_t(s.threads));
         blocks = lines * in_row;
         out.counters = uint32_t(2 + lines * (in_row + groups));
         out.state_bytes = uint64_t(lines * (in_row + groups) * (column_like ? s.lanes_per_row : 1)) * state_layout(kernel, 0, column_like ? unsigned(V) : 1).bytes;

@@ -125,7 +125,7 @@ void scan(Scene& c) {
     s.lanes_per_row = uint16_t(X);
     held = 3 * words * c.V;
   } else {
-    const int64_t vectors = std::max<int64_t>(1, ceil_div(c.facts.columns, c.V));
+    const int64_t vectors = std::max<int64_t>(1, ceil_div(c.facts.columns + (s.edges == Edges::window ? c.V - 1 : 0), c.V));
     const int64_t most = std::clamp<int64_t>(pow2_floor(64 / std::max<int64_t>(c.loaded, 4)), 1, 4);
     steps = std::clamp<int64_t>(pow2_ceil(ceil_div(vectors, 32)), 1, most);
     s.threads = 256;

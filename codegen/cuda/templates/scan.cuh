@@ -37,6 +37,13 @@ template <int Of, int Stride, bool Reverse, class A> D void scan_parties(const A
   }
 }
 
+// Where rows begin anywhere between vectors, vectors are aligned and a row begins inside its first one.
+template <class K> D typename K::Ix scan_width(const typename K::Args& a) { return K::columns(a) + (K::Windows ? K::V - 1 : 0); }
+template <class K> D typename K::Ix scan_skew(const typename K::Args& a, const typename K::At& t) {
+  if constexpr (K::Windows) return K::skew(a, t);
+  return 0;
+}
+
 // A lane's part of a chunk, where the axis is contiguous: Steps vectors, W lanes apart. read: loads and runs; write: what came before is folded in.
 template <class K, int W, int Steps> struct RowChunk {
   typedef typename K::Ix Ix;
@@ -99,7 +106,7 @@ template <class K, int Lanes, int Steps, int Threads> D void scan_rows(const typ
   const Ix rows = K::rows(a), columns = K::columns(a);
   const int line = threadIdx.x / Lanes, lane = threadIdx.x % W, warp = threadIdx.x % Lanes / W;
   constexpr Ix kChunk = (Ix)Lanes * Steps * K::V;
-  const Ix chunks = (columns + kChunk - 1) / kChunk;
+  const Ix chunks = (scan_width<K>(a) + kChunk - 1) / kChunk;
   int turn = 0;
   for (Ix base = (Ix)blockIdx.x * kRows; base < rows; base += (Ix)gridDim.x * kRows) {
     // Lanes without a row of their own repeat the last one and store nothing: barriers and shuffles need everybody.
@@ -108,11 +115,12 @@ template <class K, int Lanes, int Steps, int Threads> D void scan_rows(const typ
     typename K::Row row;
     K::row_at(a, live ? base + line : rows - 1, t);
     K::row(a, t, K::V, row);
+    const Ix skew = scan_skew<K>(a, t);
     Acc carry;
     carry.zero();
 #pragma unroll 1
     for (Ix c = 0; c < chunks; ++c) {
-      const Ix first = (K::Reverse ? chunks - 1 - c : c) * kChunk + (Ix)(warp * Steps * W + lane) * K::V;
+      const Ix first = (K::Reverse ? chunks - 1 - c : c) * kChunk + (Ix)(warp * Steps * W + lane) * K::V - skew;
       RowChunk<K, W, Steps> chunk;
       chunk.read(a, t, row, first, columns, policy);
       Acc lower = carry, all = chunk.run;
