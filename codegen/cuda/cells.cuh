@@ -35,7 +35,15 @@ template <class T> D T fusec_min(T x, T y) { return y < x ? y : x; }
 template <class T> D T fusec_max(T x, T y) { return x < y ? y : x; }
 #undef W
 template <class T> D T fusec_neg(T x) { return fusec_sub((T)0, x); }
-template <class T> D T fusec_abs(T x) { return is_signed<T>() && x < (T)0 ? fusec_neg(x) : x; }
+template <class T> D T fusec_abs(T x) { return is_signed<T>() && x < (T)0 ? fusec_sub((T)0, x) : x; }
+#ifndef FUSEC_SIMT
+// Two minima of i32, one of the other, become one instruction of three operands on sm_90 and sm_100 (VIMNMX3), and ptxas 13.0 drops the sign where
+// the middle one is a negation: max(max(-a, b), c) comes out as max(max(a, b), c). An identity that ptxas does not see through keeps them apart.
+D i32 opaque(i32 x) { asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x)); return x; }
+D i32 fusec_min(i32 x, i32 y) { return opaque(y < x ? y : x); }
+D i32 fusec_max(i32 x, i32 y) { return opaque(x < y ? y : x); }
+D i32 fusec_neg(i32 x) { return opaque((i32)(0 - (u32)x)); }
+#endif
 template <class T> D T fusec_sign(T x) { return (T)((x > (T)0) - (x < (T)0)); }
 template <class T> D T fusec_bitwise_not(T x) { return (T)~x; }
 D bool fusec_bitwise_not(bool x) { return !x; }

@@ -205,6 +205,7 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   const int64_t most_threads = 544;
   const int64_t row = facts.columns * row_bytes;
   const size_t loads = ring_loads(view, facts).size();
+  if (!loads) return std::nullopt;  // all of a row is repeated
   // Slices that hold at most so many bytes, and what else follows from cluster and slices; the slots that then fit.
   auto cut_up = [&](int64_t cluster, int64_t slice_bytes, int64_t least) {
     s.cluster = uint16_t(cluster), s.slices = 1, s.min_blocks = 1;

@@ -325,11 +325,29 @@ struct Attempt : KernelBuilder {
     return true;
   }
 
+  /// What was folded is not used (by an exclusive running sum of one element). Axes that only the fold walked go; where some outputs walk one
+  /// and others do not, these would be stored again for each element of it, or never.
+  bool reduce_nothing() {
+    for (size_t k = 0; k < kernel.axes.size(); k++) {
+      if (!kernel.axes[k].reduced) continue;
+      size_t stores = 0, along = 0;
+      for (const Inst& inst : kernel.values) {
+        if (inst.kind != Kind::store) continue;
+        stores++;
+        along += std::any_of(inst.map.at.begin(), inst.map.at.end(), [&](const Linear& form) { return k < form.factor.size() && !form.factor[k].is(0); });
+      }
+      if (along && along != stores) return false;
+      kernel.axes[k].reduced = false;
+      if (!along) kernel.axes[k].extent = 1;
+    }
+    return true;
+  }
+
   void finish() {
     for (size_t k = 0; k < atoms.size(); k++) kernel.axes.push_back({atoms[k], atom_reduced[k]});
     drop_unused(kernel);
-    if (kernel.reductions.empty())  // what was folded is not used: an exclusive running sum of one element
-      for (Axis& axis : kernel.axes) axis.reduced = false;
+    if (kernel.reductions.empty() && !reduce_nothing())
+      return refuse("not-one-domain", "an output does not walk the axes of a reduction that nothing needs, others do");
     arrange_axes(kernel);
     if (kernel.scans() && std::popcount(kernel.reduced_axes()) != 1)
       return refuse("scan-axis-split", "a view cuts the axis of a running sum");

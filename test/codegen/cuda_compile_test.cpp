@@ -83,6 +83,18 @@ TEST_P(Orders, LoadsComeFirst) {
 
 INSTANTIATE_TEST_SUITE_P(Cuda, Orders, ::testing::ValuesIn(kOrders), [](const auto& info) { return info.param.name; });
 
+// ptxas 13.0 takes two minima of i32 as one of three operands and loses a negation there (cells.cuh): none follows another directly.
+TEST(IntegerExtrema, AreKeptApart) {
+  const Kernel kernel = kernel_of("graph @g(%x: i32[N,1024], %y: i32[N,1024]) -> (i32[N,1024], i32[N]) { %a = neg %x\n %m = max %a, %y\n %c = clamp %m, %a, 9\n"
+                                  " %l = reduce_min %a {axes=[1]}\n return %c, %l }");
+  const Schedule s = cuda::schedule(kernel, facts(kernel, dense_binding(kernel, {{"N", 4096}})), cuda::device(90));
+  Result<std::string> ptx = cuda::ptx(cuda::emit(kernel, s), 90);
+  ASSERT_TRUE(ptx) << ptx.error().text();
+  const size_t extrema = count(*ptx, "min.s32") + count(*ptx, "max.s32"), values = 1024 / s.lanes_per_row;
+  EXPECT_GE(extrema, 4 * values - 1) << print(s);
+  EXPECT_GE(count(*ptx, ", 0, 0x3210"), extrema) << *ptx;
+}
+
 // Names are data: nothing that a user wrote reaches the source.
 TEST(PlainKernels, CompileAndKeepTheirLoads) {
   Result<std::string> read = cuda::ptx(cuda::plain_read(), 90);

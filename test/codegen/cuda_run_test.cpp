@@ -222,6 +222,11 @@ const Case kCases[] = {
        %y = mul %f, %w
        return %y, %a })", shapes({{3, 5}, {9, 300}, {3, 1025}})},
     {"full_sum", "graph @g(%x: f32[N]) -> f32[] { %y = sum %x {axes=[0]}\n return %y }", lengths("N", {1, 31, 33, 1000, 4099, 40003}), 1e-3},
+    // Rows that repeat short runs, beyond what lanes hold: nothing of them can be copied as a piece.
+    {"repeated_runs", R"(graph @g(%x: f32[31,4], %y: f32[N,1,4]) -> (f32[N,31,4], i64[]) {
+       %z = mul %x, %y
+       %a = argmax %z {axes=[0,1,2], to=i64}
+       return %z, %a })", lengths("N", {3, 68, 300})},
     {"full_argmax", "graph @g(%x: f32[N]) -> i64[] { %y = argmax %x {axes=[0], to=i64}\n return %y }", lengths("N", {1, 1000, 40003})},
     {"batch_mean", "graph @g(%x: f32[N,C,28]) -> f32[C] { %y = mean %x {axes=[0,2]}\n return %y }", shapes({{1, 1}, {9, 5}, {64, 3}}), 1e-4},
     {"middle_max", "graph @g(%x: f16[N,C,12]) -> f16[N,12] { %y = reduce_max %x {axes=[1]}\n return %y }", shapes({{1, 1}, {9, 50}})},
