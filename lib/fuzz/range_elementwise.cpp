@@ -1,11 +1,12 @@
-// An elementwise op on ranges: the op itself on every choice of its operands' ends (and values, and the zero between them), and the hull
-// of what comes out. That is exact where the op is monotone in each operand, and close where it bends once within the range. Ops that
-// jump are named below: there a range makes anything possible.
+// An elementwise op on ranges: the op itself on every choice of its operands' ends (and values, the zero between them, and where the op turns),
+// and the hull of what comes out. That is exact where the op is monotone between these, in each operand. Ops that jump are named below: there a
+// range makes anything possible.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <optional>
 
 #include "lib/fuzz/range_parts.h"
 #include "lib/ir/eval.h"
@@ -84,18 +85,32 @@ struct Operand {
   Keys keys(int64_t k) const { return keys_at(*ranges, order, place.empty() ? k : place[size_t(k)]); }
 };
 
-/// The value, both ends, and the zero between them or the end next to it. Where anything goes: the value.
-std::vector<Tensor> choices(const Ranges& r, const Order& order) {
+/// The first operand from `low` on at which the op turns elsewhere than at 0, where there is one. Sources: zeros of the derivatives.
+std::optional<double> turn(Op op, double low) {
+  switch (op) {
+    case Op::sin: return (std::ceil(low / std::numbers::pi - 0.5) + 0.5) * std::numbers::pi;
+    case Op::cos: return std::ceil(low / std::numbers::pi) * std::numbers::pi;
+    case Op::gelu: return -0.7517915247;
+    case Op::gelu_tanh: return -0.7524614220;
+    case Op::silu: return -1.2784645428;
+    case Op::mish: return -1.1924312145;
+    case Op::hardswish: return -1.5;
+    default: return std::nullopt;
+  }
+}
+
+/// The value, both ends, the zero between them or the end next to it, and in the same way where `op` turns. Where anything goes: the value.
+std::vector<Tensor> choices(const Ranges& r, const Order& order, Op op) {
   if (r.exact()) return {r.value};
-  std::vector<Tensor> out(4, r.value);
+  std::vector<Tensor> out(turn(op, 0) ? 5 : 4, r.value);
   for (int64_t k = 0; k < r.value.elements(); ++k) {
     const Keys keys = keys_at(r, order, k);
-    if (keys.anything() || keys.exact()) continue;
-    std::byte* at[4];
-    for (int c = 0; c < 4; ++c) at[c] = out[size_t(c)].data.data() + size_t(k) * bytes(r.value.dtype);
-    order.put(keys.low, at[1]);
-    order.put(keys.high, at[2]);
-    order.put(std::clamp(order.zero_above(), keys.low, keys.high), at[3]);
+    if (keys.anything() || keys.exact() || keys.nan) continue;
+    auto put = [&](size_t choice, uint64_t key) {
+      order.put(std::clamp(key, keys.low, keys.high), out[choice].data.data() + size_t(k) * bytes(r.value.dtype));
+    };
+    put(1, keys.low), put(2, keys.high), put(3, order.zero_above());
+    if (const double low = order.number(keys.low); out.size() == 5) put(4, std::isfinite(low) ? order.nearest(*turn(op, low)) : keys.low);
   }
   return out;
 }
@@ -246,7 +261,7 @@ Status elementwise_ranges(const Node& node, std::span<const Ranges* const> args,
     Operand operand{args[a], Order(args[a]->value.dtype), places(args[a]->value.extents, out.value.extents, count), a, {}};
     for (size_t b = 0; b < a; ++b)
       if (node.args[b] == node.args[a]) operand.same_as = e.args[b].same_as;
-    if (operand.same_as == a && node.op != Op::select) operand.choices = choices(*args[a], operand.order);
+    if (operand.same_as == a && node.op != Op::select) operand.choices = choices(*args[a], operand.order, node.op);
     e.args.push_back(std::move(operand));
   }
   if (node.op != Op::select)

@@ -63,6 +63,36 @@ TEST(Ranges, TanAcrossItsPoleMayBeAnything) {
   }
 }
 
+/// Every op of one float that may turn within a range: what it gives anywhere in the range is allowed.
+TEST(Ranges, HoldWhatAnOpGivesBetweenTheirEnds) {
+  size_t ops = 0;
+  for (int k = 0; k < kOps; ++k) {
+    const OpInfo& op = info(Op(k));
+    if (op.form != Form::formula || op.arity != 1) continue;
+    ++ops;
+    const std::string attrs = op.name == "elu" || op.name == "leaky_relu" ? " {alpha=-0.5}" : "";
+    const std::string body = " = " + std::string(op.name) + " ";
+    for (double middle = -6; middle < 6; middle += 0.0625) {
+      const std::vector<Tensor> inputs = {tensor(DType::f32, {3}, {1e5, -1e5, middle})};
+      const fuzz::Ranges x = ranges("graph @g(%x: f32[3]) -> f32[] { %s = sum %x\n return %s }", inputs);
+      const fuzz::Ranges y = ranges("graph @g(%x: f32[3]) -> f32[] { %s = sum %x\n %y" + body + "%s" + attrs + "\n return %y }", inputs);
+      const double low = element(x.low, 0), high = element(x.high, 0);
+      ASSERT_GT(high, low + 0.01);
+      std::vector<double> between;
+      for (int i = 0; i <= 32; ++i) between.push_back(low + (high - low) * i / 32);
+      const Result<Graph> graph = parse("graph @g(%x: f32[33]) -> f32[33] { %y" + body + "%x" + attrs + "\n return %y }");
+      ASSERT_TRUE(graph) << graph.error().text();
+      const Result<std::vector<Tensor>> got = evaluate(*graph, std::vector<Tensor>{tensor(DType::f32, {33}, between)});
+      ASSERT_TRUE(got);
+      for (int i = 0; i <= 32; ++i) {
+        const double value = element((*got)[0], i);
+        ASSERT_TRUE(std::isnan(value) || may_be(y, value)) << op.name << "(" << between[size_t(i)] << ") = " << value << " in " << low << " to " << high;
+      }
+    }
+  }
+  EXPECT_GT(ops, 25u);
+}
+
 TEST(Ranges, ElementwiseIsHeldToEveryBit) {
   const fuzz::Ranges r = ranges("graph @g(%x: f32[3]) -> f32[3] { %y = exp %x\n return %y }", {tensor(DType::f32, {3}, {1, NAN, -INFINITY})});
   EXPECT_TRUE(r.exact());
