@@ -386,24 +386,32 @@ void Body::define(Val v, const std::string& expression) {
   have_[v] = var(v);
 }
 
-// The words that hold a value's pairs; packed here when it came as f32.
+// The words that hold a value's pairs, packed here when it came as f32; of a row value the one word of all pairs.
 std::string Body::pairs(Val v) {
   const DType type = w_.inst(v).type;
-  const std::string size = dec(2 * w_.V), name(fusec::name(type));
-  if (!w_.view.wide(v)) return "splat<" + size + ">(pair_" + name + "(" + at(v) + ", " + at(v) + "))";
-  if (!pairs_.count(v)) {
-    line("Words<" + size + "> p" + dec(v) + ";");
-    pack(v, type, "p" + dec(v));
-    pairs_[v] = "p" + dec(v);
+  if (pairs_.count(v)) return pairs_[v];
+  const std::string words = (w_.view.wide(v) ? "p" : "both") + dec(v);
+  if (w_.view.wide(v)) {
+    line("Words<" + dec(2 * w_.V) + "> " + words + ";");
+    pack(v, type, words);
+  } else {
+    line("const u32 " + words + " = pair_" + std::string(fusec::name(type)) + "(" + at(v) + ", " + at(v) + ");");
   }
-  return pairs_[v];
+  return pairs_[v] = words;
 }
 
 void Body::pair_value(Val v) {
   close_loop();
   const Inst& inst = w_.inst(v);
   const std::string x = pairs(inst.args[0]), y = pairs(inst.args[1]), p = "p" + dec(v);
-  line("const Words<" + dec(2 * w_.V) + "> " + p + " = pairs_" + std::string(name(inst.op)) + "_" + std::string(name(inst.type)) + "(" + x + ", " + y + ");");
+  const std::string function = "pair_" + std::string(name(inst.op)) + "_" + std::string(name(inst.type)) + "(";
+  line("Words<" + dec(2 * w_.V) + "> " + p + ";");
+  std::string words;
+  for (unsigned k = 0; k < w_.V / 2; ++k) {
+    const std::string w = ".w[" + dec(k) + "]";
+    words += (k ? " " : "") + p + w + " = " + function + x + (w_.view.wide(inst.args[0]) ? w : "") + ", " + y + (w_.view.wide(inst.args[1]) ? w : "") + ");";
+  }
+  line(words);
   pairs_[v] = p;
 }
 

@@ -405,10 +405,10 @@ std::vector<std::string> Emitter::skeletons() const {
       if (tiled_) return {"held_sweeps.cuh", "rows_tiled.cuh"};
       if (s_.keep == Keep::registers && s_.cluster > 1) return {"cluster.cuh", "async.cuh", "meeting.cuh", "rows_held.cuh"};
       if (s_.keep == Keep::registers) return {"rows_held.cuh"};
-      if (s_.keep == Keep::reload) return {"each_vector.cuh", "rows_looped.cuh"};
+      if (s_.keep == Keep::reload) return {"rows_looped.cuh"};
       return {"cluster.cuh", "rows_shared.cuh"};
     case Template::column: return {"column.cuh"};
-    case Template::split: return {"each_vector.cuh", "split.cuh"};
+    case Template::split: return {"split.cuh"};
     case Template::transpose: return {"transpose.cuh"};
     case Template::ring: return {"cluster.cuh", "async.cuh", "ring.cuh"};
     case Template::scan:

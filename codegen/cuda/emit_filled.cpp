@@ -35,15 +35,18 @@ std::string Emitter::with_sizes(const std::string& text) {
 }
 
 Parts Emitter::parts() {
-  const long threads = s_.threads, lanes = s_.lanes_per_row > 0 ? s_.lanes_per_row : s_.threads, R = std::max<int>(1, s_.rows_in_flight), cluster = std::max<int>(1, s_.cluster);
+  const long threads = s_.threads, of_row = s_.lanes_per_row > 0 ? s_.lanes_per_row : s_.threads, R = std::max<int>(1, s_.rows_in_flight), cluster = std::max<int>(1, s_.cluster);
+  const bool held = s_.skeleton == Template::rows && s_.keep == Keep::registers;
+  const long lanes = held ? of_row : threads, bytes = long(state_bytes());
   Parts out;
-  out.numbers = {{"V", w_.V}, {"Folds", long(folds_)}, {"AccBytes", long(state_bytes())}, {"Full", s_.edges == Edges::full || w_.V == 1},
+  out.numbers = {{"V", w_.V}, {"Folds", long(folds_)}, {"AccBytes", bytes}, {"Full", s_.edges == Edges::full || w_.V == 1},
                  {"Exact", exact()}, {"Stores", !view_.element_stores().empty()}, {"Windows", w_.windows()}, {"Shifted", shifted()},
                  {"Early", early_}, {"RowStores", !view_.row_stores().empty()}, {"Wide", s_.wide_index}, {"Streamed", w_.streamed},
                  {"Split", s_.finish == Finish::last_block}, {"Cuts", cuts_}, {"RowValues", !row_members().empty()}, {"RowBefore", !bodies_["row"].empty()},
                  {"Threads", threads}, {"Lanes", lanes}, {"WarpLanes", std::min<long>(lanes, 32)}, {"Steps", std::max<int>(1, s_.steps)}, {"R", R}, {"U", R},
-                 {"Cluster", cluster}, {"Group", threads / lanes}, {"Apart", lanes < 32 ? R : 1}, {"Together", lanes < 32 ? 1 : R},
-                 {"Lates", w_.windows() ? R : 1}};
+                 {"Cluster", cluster}, {"Group", threads / lanes}, {"Apart", held && lanes < 32 ? R : 1}, {"Together", held && lanes >= 32 ? R : 1},
+                 {"Lates", w_.windows() ? R : 1}, {"X", of_row}, {"Y", threads / of_row},
+                 {"Ahead", shifted() ? 1 : bytes <= 32 ? 4 : bytes <= 64 ? 2 : 1}};  // (shifted pieces leave no registers)
   bool settles = false;
   for (const Reduction& r : k_.reductions) settles |= r.fold == Fold::welford;
   out.numbers["Settles"] = settles;

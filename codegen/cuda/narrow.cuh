@@ -125,27 +125,28 @@ FUSEC_F8(f8e5m2)
 // Two f16 or bf16 at a time. One fma of the type rounds once; an operation in f32 rounded to the type gives the same bits for sums,
 // differences and products (24 bits are 2p + 2 and more: Figueroa, "When is double rounding innocuous?", 1995; products of bf16 in
 // f32's subnormal range would need 17 bits to differ). So the graph's roundings cost half an instruction, not three.
-#define FUSEC_PAIRS(T, ONE)                                                                                          \
-  template <int B> D Words<B> pairs_fma_##T(const Words<B>& x, const Words<B>& y, const Words<B>& z) {               \
-    Words<B> r;                                                                                                      \
-    _Pragma("unroll") for (int k = 0; k < B / 4; ++k) r.w[k] = pair_fma_##T(x.w[k], y.w[k], z.w[k]);                 \
-    return r;                                                                                                        \
-  }                                                                                                                  \
-  template <int B> D Words<B> pairs_add_##T(const Words<B>& x, const Words<B>& y) { return pairs_fma_##T(x, splat<B>(ONE), y); } \
-  template <int B> D Words<B> pairs_sub_##T(const Words<B>& x, const Words<B>& y) { return pairs_fma_##T(y, splat<B>(ONE ^ 0x80008000u), x); } \
-  template <int B> D Words<B> pairs_mul_##T(const Words<B>& x, const Words<B>& y) { return pairs_fma_##T(x, y, splat<B>(0x80008000u)); }
+D u32 pair_fma_f16(u32 x, u32 y, u32 z) {
 #if defined(FUSEC_SIMT) || __CUDA_ARCH__ < 800
-#define FUSEC_PAIR_FMA(T) D u32 pair_fma_##T(u32 x, u32 y, u32 z) { return pair_##T(fmaf(from_##T(x), from_##T(y), from_##T(z)), fmaf(high_##T(x), high_##T(y), high_##T(z))); }
+  return pair_f16(fmaf(from_f16(x), from_f16(y), from_f16(z)), fmaf(high_f16(x), high_f16(y), high_f16(z)));
 #else
-#define FUSEC_PAIR_FMA(T) D u32 pair_fma_##T(u32 x, u32 y, u32 z) { u32 r; asm("fma.rn." #T "x2 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(y), "r"(z)); return r; }
-#endif
-template <int B> D Words<B> splat(u32 pair) {
-  Words<B> r;
-#pragma unroll
-  for (int k = 0; k < B / 4; ++k) r.w[k] = pair;
+  u32 r;
+  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(y), "r"(z));
   return r;
+#endif
 }
-FUSEC_PAIR_FMA(f16)
-FUSEC_PAIR_FMA(bf16)
-FUSEC_PAIRS(f16, 0x3c003c00u)
-FUSEC_PAIRS(bf16, 0x3f803f80u)
+D u32 pair_fma_bf16(u32 x, u32 y, u32 z) {
+#if defined(FUSEC_SIMT) || __CUDA_ARCH__ < 800
+  return pair_bf16(fmaf(from_bf16(x), from_bf16(y), from_bf16(z)), fmaf(high_bf16(x), high_bf16(y), high_bf16(z)));
+#else
+  u32 r;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(y), "r"(z));
+  return r;
+#endif
+}
+// x * 1 + y, y * -1 + x, x * y + -0.
+D u32 pair_add_f16(u32 x, u32 y) { return pair_fma_f16(x, 0x3c003c00u, y); }
+D u32 pair_sub_f16(u32 x, u32 y) { return pair_fma_f16(y, 0xbc00bc00u, x); }
+D u32 pair_mul_f16(u32 x, u32 y) { return pair_fma_f16(x, y, 0x80008000u); }
+D u32 pair_add_bf16(u32 x, u32 y) { return pair_fma_bf16(x, 0x3f803f80u, y); }
+D u32 pair_sub_bf16(u32 x, u32 y) { return pair_fma_bf16(y, 0xbf80bf80u, x); }
+D u32 pair_mul_bf16(u32 x, u32 y) { return pair_fma_bf16(x, y, 0x80008000u); }

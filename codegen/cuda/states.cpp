@@ -36,6 +36,38 @@ const Reducer& reducer(Op op) {
   return kReducers[0];
 }
 
+/// Of two values, as an operator where it is one.
+std::string of_two(Op op, DType type, const std::string& x, const std::string& y) {
+  const bool sum = op == Op::sum, plain = type == DType::f32 || type == DType::f64;
+  if (plain && (sum || op == Op::prod)) return x + (sum ? " + " : " * ") + y;
+  return std::string(reducer(op).function) + "(" + x + ", " + y + ")";
+}
+
+/// The pairwise tree over the V elements of an array, written out where they are few: a function that unrolls it costs the compiler more.
+std::string tree_text(Op op, DType type, const std::string& array, unsigned V) {
+  if (V > 8 || (V & (V - 1))) return std::string(reducer(op).tree) + "(" + array + ")";
+  std::vector<std::string> x;
+  for (unsigned e = 0; e < V; ++e) x.push_back(array + "[" + n(e) + "]");
+  for (; x.size() > 1; x.resize(x.size() / 2))
+    for (size_t e = 0; 2 * e < x.size(); ++e) {
+      const std::string two = of_two(op, type, x[2 * e], x[2 * e + 1]);
+      x[e] = two.starts_with(reducer(op).function) ? two : "(" + two + ")";
+    }
+  return x[0];
+}
+/// The same of their squares.
+std::string squares_text(DType type, const std::string& array, unsigned V) {
+  if (V > 8 || V < 2 || (V & (V - 1))) return "tree_squares(" + array + ")";
+  std::vector<std::string> x;
+  for (unsigned e = 0; e < V; e += 2) {
+    const std::string one = array + "[" + n(e) + "]", two = array + "[" + n(e + 1) + "]";
+    x.push_back(cell(Op::fma, type, {one, one, two + " * " + two}));
+  }
+  for (; x.size() > 1; x.resize(x.size() / 2))
+    for (size_t e = 0; 2 * e < x.size(); ++e) x[e] = "(" + x[2 * e] + " + " + x[2 * e + 1] + ")";
+  return x[0];
+}
+
 std::string with_type(std::string text, const std::string& type) {
   for (size_t at; (at = text.find('T')) != std::string::npos;) text.replace(at, 1, type);
   return text;
@@ -158,7 +190,7 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
       merge += "    if (" + beats(r) + "(o." + q + ", o." + i + ", " + q + ", " + i + ")) { " + q + " = o." + q + "; " + i + " = o." + i + "; }\n";
     } else if (r.fold == Fold::op) {
       zero += "    " + q + " = " + zero_of(r) + ";\n";
-      merge += "    " + q + " = " + reducer(r.op).function + "(" + q + ", o." + q + ");\n";
+      merge += "    " + q + " = " + of_two(r.op, type, q, "o." + q) + ";\n";
     } else if (r.fold == Fold::online) {
       zero += "    " + m + " = lowest<" + t + ">();\n    " + s + " = (" + t + ")0;\n";
       merge += "    {\n      const " + t + " top = greatest(" + m + ", o." + m + ");\n";
@@ -219,7 +251,7 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
     if (many) {
       body.open_loop();
       if (r.fold == Fold::op) {
-        body.line(q + " = " + reducer(r.op).function + "(" + q + ", " + value + ");");
+        body.line(q + " = " + of_two(r.op, type, q, value) + ";");
       } else if (r.fold == Fold::online) {
         body.line("{");
         body.line("  const " + t + " x = " + value + ", top = greatest(" + m + ", x);");
@@ -252,24 +284,24 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
     }
     body.close_loop();
     if (r.fold == Fold::op) {
-      body.line(q + " = " + reducer(r.op).function + "(" + q + ", " + reducer(r.op).tree + "(" + f + "));");
+      body.line(q + " = " + of_two(r.op, type, q, tree_text(r.op, type, f, w.V)) + ";");
     } else if (r.fold == Fold::online) {
       body.line("{");
-      body.line("  const " + t + " top = greatest(" + m + ", tree_max(" + f + "));");
+      body.line("  const " + t + " top = greatest(" + m + ", " + tree_text(Op::reduce_max, type, f, w.V) + ");");
       // Elements that are not there, and -inf, come out as 0; -inf - -inf never enters.
       body.line("  const " + t + " base = top == lowest<" + t + ">() ? (" + t + ")0 : top;");
       body.line("  " + each(w.V, f + "[e] = " + exp_of(w, r, f + "[e]", "base") + ";"));
-      body.line("  " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + rescale(w, r, m, "top") + ") + tree_add(" + f + ");");
+      body.line("  " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + rescale(w, r, m, "top") + ") + " + tree_text(Op::sum, type, f, w.V) + ";");
       body.line("  " + m + " = top;");
       body.line("}");
     } else {
       const std::string count = !tail ? "(" + t + ")" + V : w.windows() ? "(" + t + ")(n - (t.e < 0 ? (int)-t.e : 0))" : "(" + t + ")n";
       body.line("{");
       body.line("  const " + t + " count = " + count + ";");
-      body.line("  if (" + c + " == (" + t + ")0) " + m + " = tree_add(" + f + ") / count;");
+      body.line("  if (" + c + " == (" + t + ")0) " + m + " = " + tree_text(Op::sum, type, f, w.V) + " / count;");
       body.line("  " + each(w.V, f + "[e] = " + (tail ? valid + " ? " + f + "[e] - " + m + " : (" + t + ")0;" : f + "[e] - " + m + ";")));
-      body.line("  acc.d" + id + " = acc.d" + id + " + tree_add(" + f + ");");
-      body.line("  " + s + " = " + s + " + tree_squares(" + f + ");");
+      body.line("  acc.d" + id + " = acc.d" + id + " + " + tree_text(Op::sum, type, f, w.V) + ";");
+      body.line("  " + s + " = " + s + " + " + squares_text(type, f, w.V) + ";");
       body.line("  " + c + " = " + c + " + count;");
       body.line("}");
     }

@@ -130,8 +130,7 @@ const Spare kSpare[] = {
     // Of two guards one is enough: for n <= 0 elements the body loads, folds and stores none. The outer one saves the work.
     {"pointwise", "if (left <= 0) break;", "n <= 0"},
     {"rows_together", "if (base + i < rows) {", "a lane without a row of its own writes its last one again, the same thread the same bits"},
-    {"column", "if (n > 0) / each_position<", "n = 0"},
-    {"column", "if (y == 0 && n > 0) K::row_store", "n = 0"},
+    {"column", "if (n > 0) { / // U positions", "n = 0"},
     // Arguments that this kernel does not look at.
     {"ring_odd", "to = from + slice < end ? from + slice : end; / K::issue(", "bulk_window ends where the operand does; nobody reads what it brought too much"},
 };

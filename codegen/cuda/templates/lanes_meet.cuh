@@ -2,15 +2,15 @@
 @// Meets has a way of its own for all lanes.
   // The lanes of the row meet.
 @if Settles
-@unroll i Together
-  acc$[i:Together].settle();
-@end
+  @unroll i Together
+    acc$[i:Together].settle();
+  @end
 @end
 @if Meets$S
 @if WarpLanes > 1
-@unroll i Together
-  acc$[i:Together].meet<$WarpLanes>();
-@end
+  @unroll i Together
+    acc$[i:Together].meet<$WarpLanes>();
+  @end
 @end
 @elif WarpLanes > 1
 #pragma unroll
@@ -45,9 +45,9 @@
   acc.get(warps + ($first));
 @end
 @if Meets$S
-@unroll i Together
-  acc$[i:Together].meet<$(Lanes / 32)>();
-@end
+  @unroll i Together
+    acc$[i:Together].meet<$(Lanes / 32)>();
+  @end
 @else
 #pragma unroll
 @if Together > 1

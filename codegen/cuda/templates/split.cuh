@@ -2,40 +2,55 @@
 // parts that were slices of their own had 264 of them open all over the row. There are as many as its length asks for whatever the number
 // of rows: it has the same bits in any company. gridDim.y blocks take the parts in turn, partial states go to memory, and the last block
 // of the row merges them in a fixed order. One folding sweep, no element stores.
-template <class K, int Threads, int U> D void split(const typename K::Args& a) {
-  typedef typename K::Ix Ix;
-  typedef typename K::template Acc<0> Acc;
-  __shared__ __align__(16) char scratch[2 * (Threads / 32) * K::AccBytes];
-  int turn = 0;
-  const u64 policy = K::policy(a);
-  const Ix rows = K::rows(a), columns = K::columns(a);
-  const u32 parts = K::splits(a);
-  const Ix width = (Ix)Threads * K::V;
+@kernel
+  __shared__ __align__(16) char scratch[$(2 * (Threads / 32) * AccBytes)];
+  int turn = 0;  // halves of scratch
+@if Streamed
+  const u64 policy = $policy;
+@end
+  const Ix rows = $rows, columns = $columns;
+  const u32 parts = $splits;
+  const Ix step = $(Threads * V) * (Ix)parts;
   for (Ix r = blockIdx.x; r < rows; r += gridDim.x) {
-    typename K::At t{};
-    typename K::Row row;
-    K::row_at(a, r, t);
-    K::row(a, t, K::V, row);
-    Acc* states = (Acc*)K::states(a) + (u64)r * parts;
+    At t{};
+@if RowValues
+    Row row;
+@end
+    @body row_at
+    @body row
+    @body skew
+    AccOf<0>* const states = (AccOf<0>*)$states + (u64)r * parts;
+@if Windows
+@let begin = $(Threads * V) * (Ix)p - skew
+@else
+@let begin = $(Threads * V) * (Ix)p
+@end
+@let step = step
+@let half = turn * $(Threads / 32 * AccBytes)
+@let what = fold0
+@each S 1
     for (u32 p = blockIdx.y; p < parts; p += gridDim.y) {
-      Acc acc;
+      AccOf<0> acc;
       acc.zero();
-      auto fold = [&](const typename K::At& at, int n, const typename K::template Raw<0>& raw) { K::fold(Int<0>(), a, at, n, raw, row, acc); };
-      each_vector<0, K, Threads, U>(a, t, width * (Ix)p - K::skew(a, t), columns, policy, row, fold, width * (Ix)parts);
-      merge_lanes<Threads, Threads, K::AccBytes>(acc, scratch, turn);
+      @include each_vector.cuh
+      @include lanes_meet.cuh
+      turn ^= 1;
       if (threadIdx.x == 0) acc.put(states + p);
     }
-    if (!last_block(K::counters(a) + r, gridDim.y)) continue;
-    Acc acc;
+    if (!last_block($counters + r, gridDim.y)) continue;
+    AccOf<0> acc;
     acc.zero();
 #pragma unroll 1
-    for (u32 s = threadIdx.x; s < parts; s += Threads) {
-      Acc one;
+    for (u32 s = threadIdx.x; s < parts; s += $Threads) {
+      AccOf<0> one;
       one.fresh(states + s);
       acc.merge(one);
     }
-    merge_lanes<Threads, Threads, K::AccBytes>(acc, scratch, turn);
-    K::finish(Int<0>(), a, t, K::V, acc, row);
-    if (threadIdx.x == 0) K::row_store(a, t, 1, row);
+    @include lanes_meet.cuh
+    turn ^= 1;
+    @body finish0
+@end
+    if (threadIdx.x == 0) {
+      @body row_store
+    }
   }
-}
