@@ -9,8 +9,12 @@
 // and convolutions (extern_integer.cpp) are exact up to their last rounding, since sums of small integers are exact in any order.
 
 #include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "fusec/result.h"
@@ -24,6 +28,7 @@ struct ExternValue {
   DType dtype = DType::f32;
   std::vector<int64_t> extents;
   void* data = nullptr;
+  bool weight = false;  // the same numbers in every call of its step
 
   int64_t elements() const;
   int64_t elements(size_t from, size_t to) const;  // of the axes [from, to)
@@ -31,15 +36,35 @@ struct ExternValue {
   float* f32() const { return static_cast<float*>(data); }
 };
 
+/// What an operator keeps of its weights from call to call, in the form that it computes with: by operand, of a type that its
+/// function knows.
+using ExternKept = std::map<size_t, std::shared_ptr<const void>>;
+
 /// One node with its operands at hand. Outputs have the extents that the model's shape rules gave them.
 struct ExternCall {
   const onnx::NodeMessage& node;
   int64_t operator_set;
   std::vector<std::optional<ExternValue>> inputs, outputs;  // none: left out
+  ExternKept* kept = nullptr;                               // null: nothing is kept
 
   bool has(size_t i) const { return i < inputs.size() && inputs[i]; }
   const ExternValue& in(size_t i) const { return *inputs[i]; }
   const ExternValue& out() const { return *outputs[0]; }
+  /// What `make` makes of operand i, kept when that and those it is made with are weights. `make` returns a Result.
+  template <class Make>
+  auto prepared(size_t i, std::initializer_list<size_t> with, const Make& make) const
+      -> Result<std::shared_ptr<const typename std::remove_cvref_t<decltype(*make())>>> {
+    using T = typename std::remove_cvref_t<decltype(*make())>;
+    bool same = kept && in(i).weight;
+    for (size_t k : with) same &= !has(k) || in(k).weight;
+    if (same)
+      if (const auto found = kept->find(i); found != kept->end()) return std::static_pointer_cast<const T>(found->second);
+    auto made = make();
+    if (!made) return made.error();
+    auto out = std::make_shared<const T>(std::move(*made));
+    if (same) kept->emplace(i, out);
+    return out;
+  }
   const onnx::Attribute* attribute(std::string_view name) const;
   int64_t i(std::string_view name, int64_t absent) const;
   float f(std::string_view name, float absent) const;

@@ -24,8 +24,9 @@ float number(const ExternValue& v, int64_t i) {
 /// Wraps around.
 int32_t sum(int32_t a, int32_t b) { return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b)); }
 
-/// An operand less its zero point, which is one number, or one for each index of `axis`.
-Result<std::vector<float>> shifted(const ExternCall& call, size_t operand, size_t zero, size_t axis) {
+using Shifted = Result<std::shared_ptr<const std::vector<float>>>;
+
+Result<std::vector<float>> shift(const ExternCall& call, size_t operand, size_t zero, size_t axis) {
   const ExternValue& x = call.in(operand);
   const std::string named = "input " + std::to_string(operand);
   if (!is_byte(x.dtype)) return input_error(named + " is " + std::string(name(x.dtype)) + ", not u8 or i8");
@@ -37,38 +38,46 @@ Result<std::vector<float>> shifted(const ExternCall& call, size_t operand, size_
     if (zeros != 1) inner = x.elements(axis + 1, x.rank());
   }
   std::vector<float> out(static_cast<size_t>(x.elements()));
-  if (zeros == 1) {
-    const float z = call.has(zero) ? number(call.in(zero), 0) : 0;
-    for (size_t i = 0; i < out.size(); ++i) out[i] = number(x, int64_t(i)) - z;
-  } else {
-    for (size_t i = 0; i < out.size(); ++i) out[i] = number(x, int64_t(i)) - number(call.in(zero), int64_t(i) / inner % zeros);
-  }
+  if (zeros == 1) inner = x.elements();
+  const auto all = [&](const auto* from) {
+    for (int64_t first = 0, run = 0; first < x.elements(); first += inner, ++run) {
+      const float z = call.has(zero) ? number(call.in(zero), run % zeros) : 0;
+      for (int64_t i = first; i < first + inner; ++i) out[size_t(i)] = float(from[i]) - z;
+    }
+  };
+  if (x.dtype == DType::u8) all(static_cast<const uint8_t*>(x.data));
+  else all(static_cast<const int8_t*>(x.data));
   return out;
+}
+
+/// An operand less its zero point, which is one number, or one for each index of `axis`.
+Shifted shifted(const ExternCall& call, size_t operand, size_t zero, size_t axis) {
+  return call.prepared(operand, {zero}, [&] { return shift(call, operand, zero, axis); });
 }
 
 Status multiply(const ExternCall& call, size_t a, size_t zero_a, size_t b, size_t zero_b, int32_t* sums) {
   const ExternValue &left = call.in(a), &right = call.in(b);
-  const Result<std::vector<float>> x = shifted(call, a, zero_a, left.rank() < 2 ? 0 : left.rank() - 2),
-                                   w = shifted(call, b, zero_b, right.rank() < 2 ? 1 : right.rank() - 1);
+  const Shifted x = shifted(call, a, zero_a, left.rank() < 2 ? 0 : left.rank() - 2),
+                w = shifted(call, b, zero_b, right.rank() < 2 ? 1 : right.rank() - 1);
   if (!x || !w) return x ? w.error() : x.error();
-  if (x->empty() || w->empty()) return Done{};
+  if ((*x)->empty() || (*w)->empty()) return Done{};
   return each_product(left, right, call.out(), [&](const Product& p, int64_t at_a, int64_t at_b, int64_t at) {
-    return exact_product(p, x->data() + at_a, w->data() + at_b, sums + at);
+    return exact_product(p, (*x)->data() + at_a, (*w)->data() + at_b, sums + at);
   });
 }
 
 Status convolve(const ExternCall& call, size_t a, size_t zero_a, size_t b, size_t zero_b, int32_t* sums) {
   const Result<Convolution> c = convolution_of(call, call.in(a), call.in(b), call.out());
   if (!c) return c.error();
-  const Result<std::vector<float>> x = shifted(call, a, zero_a, ~size_t{0}), w = shifted(call, b, zero_b, 0);
+  const Shifted x = shifted(call, a, zero_a, ~size_t{0}), w = shifted(call, b, zero_b, 0);
   if (!x || !w) return x ? w.error() : x.error();
   if (is_depthwise(*c) && c->taps <= kExact) {
     std::vector<float> y(static_cast<size_t>(call.out().elements()));
-    depthwise(*c, x->data(), w->data(), y.data());
+    depthwise(*c, (*x)->data(), (*w)->data(), y.data());
     std::transform(y.begin(), y.end(), sums, [](float v) { return static_cast<int32_t>(v); });
     return Done{};
   }
-  return by_columns(*c, x->data(), w->data(), [&](const Product& p, const float* left, const float* right, int64_t at) {
+  return by_columns(*c, (*x)->data(), (*w)->data(), [&](const Product& p, const float* left, const float* right, int64_t at) {
     return exact_product(p, left, right, sums + at);
   });
 }

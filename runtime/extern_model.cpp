@@ -107,6 +107,7 @@ Status ModelProgram::place(size_t tensor) {
   if (!t.type) return Done{};  // nobody reads it
   Place& place = places_[tensor];
   place.value.dtype = t.type->dtype;
+  place.value.weight = t.kind == ModelTensor::weight;
   for (const Dim& d : t.type->shape) place.value.extents.push_back(d.constant());
   if (t.view_of) return Done{};
   if (t.kind == ModelTensor::weight && !on_gpu()) {
@@ -125,6 +126,7 @@ Status ModelProgram::place(size_t tensor) {
 
 Status ModelProgram::allocate() {
   places_.resize(model_->tensors.size());
+  kept_.resize(model_->steps.size());
   for (size_t t = 0; t < places_.size(); ++t)
     if (Status s = place(t); !s) return s;
   for (size_t t = 0; t < places_.size(); ++t) {
@@ -152,8 +154,8 @@ Status ModelProgram::run_step(size_t s) {
   return Done{};
 }
 
-ExternCall ModelProgram::call_of(const ModelStep& step) const {
-  ExternCall call{*model_->boundaries[*step.boundary].message, model_->operator_set, {}, {}};
+ExternCall ModelProgram::call_of(const ModelStep& step) {
+  ExternCall call{*model_->boundaries[*step.boundary].message, model_->operator_set, {}, {}, &kept_[static_cast<size_t>(&step - model_->steps.data())]};
   for (const auto& t : step.inputs) call.inputs.push_back(t ? std::optional(places_[*t].value) : std::nullopt);
   for (const auto& t : step.outputs)
     call.outputs.push_back(t && is_read(*model_, *t) ? std::optional(places_[*t].value) : std::nullopt);

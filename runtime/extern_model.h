@@ -44,7 +44,7 @@ class ModelProgram {
   Status run_boundary(const ModelStep& step);
   Status run_on_host(const ExternCall& call);
   bool on_gpu() const { return device_.starts_with("cuda"); }
-  ExternCall call_of(const ModelStep& step) const;
+  ExternCall call_of(const ModelStep& step);
 
   std::shared_ptr<const WholeModel> model_;
   std::string device_;
@@ -52,6 +52,7 @@ class ModelProgram {
   std::vector<std::optional<Program>> programs_;  // of each region
   std::vector<Place> places_;                     // of each tensor
   std::shared_ptr<DeviceOps> device_ops_;         // of a GPU; null elsewhere
+  std::vector<ExternKept> kept_;                  // of each step
   size_t host_calls_ = 0;
 };
 

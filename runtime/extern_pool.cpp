@@ -1,49 +1,57 @@
-// Pooling over windows of any number of axes, one channel after the other.
+// Pooling over windows of any number of axes: one channel after the other, one tap after the other.
 
-#include <algorithm>
 #include <limits>
 
-#include "runtime/extern.h"
+#include "runtime/extern_windows.h"
 
 namespace fusec {
 namespace {
 
-/// Walks a channel's windows: `begin()` and `tap(x)` of each tap inside, then `end(taps inside, taps inside the padded extent)`.
+/// Folds what each tap reads into the positions that read it.
 template <class Fold>
-void pool_channel(const Window& w, const std::vector<int64_t>& high, const float* x, float* y, const Fold& fold) {
-  const size_t n = w.kernel.size();
-  const int64_t positions = w.positions(), taps = w.taps();
-  std::vector<int64_t> at(n, 0), tap(n, 0);
-  for (int64_t p = 0; p < positions; ++p) {
-    typename Fold::State state;
-    int64_t inside = 0, padded = 0;
-    std::fill(tap.begin(), tap.end(), 0);
-    for (int64_t k = 0; k < taps; ++k) {
-      int64_t in = 0;
-      bool real = true, counted = true;
-      for (size_t a = 0; a < n; ++a) {
-        const int64_t i = at[a] * w.stride[a] - w.low[a] + tap[a] * w.dilation[a];
-        real &= i >= 0 && i < w.in[a];
-        counted &= i < w.in[a] + high[a];
-        in = in * w.in[a] + i;
-      }
-      padded += counted;
-      if (real) state.add(x[in]), ++inside;
-      for (size_t a = n; a-- > 0;) {
-        if (++tap[a] < w.kernel[a]) break;
-        tap[a] = 0;
-      }
-    }
-    y[p] = fold.end(state, inside, padded);
-    for (size_t a = n; a-- > 0;) {
-      if (++at[a] < w.out[a]) break;
-      at[a] = 0;
-    }
+void pool_channel(const Window& w, const float* x, float* y, const Fold& fold) {
+  for (int64_t k = 0, taps = w.taps(); k < taps; ++k) {
+    const Tap tap(w, k);
+    each_row(w, tap.at, 0, rows_of(w), [&](int64_t at, int64_t in) {
+      if (in < 0) return;
+      const float* row = x + in * w.in.back() + tap.first;
+      float* out = y + at;
+      if (tap.stride == 1)
+        for (int64_t p = tap.begin; p < tap.end; ++p) out[p] = fold(out[p], row[p]);
+      else if (tap.stride == 2)
+        for (int64_t p = tap.begin; p < tap.end; ++p) out[p] = fold(out[p], row[2 * p]);
+      else
+        for (int64_t p = tap.begin; p < tap.end; ++p) out[p] = fold(out[p], row[p * tap.stride]);
+    });
   }
 }
 
-template <class Fold>
-Status pool(const ExternCall& call, const Fold& fold) {
+/// How many taps of each position read an element; with `padding`, or the padding in front and `high` behind.
+std::vector<float> counts(const Window& w, const std::vector<int64_t>& high, bool padding) {
+  std::vector<float> out{1};
+  for (size_t a = 0; a < w.kernel.size(); ++a) {
+    std::vector<float> longer;
+    for (const float before : out)
+      for (int64_t p = 0; p < w.out[a]; ++p) {
+        int64_t n = 0;
+        for (int64_t k = 0; k < w.kernel[a]; ++k) {
+          const int64_t i = p * w.stride[a] - w.low[a] + k * w.dilation[a];
+          n += padding ? i < w.in[a] + high[a] : i >= 0 && i < w.in[a];
+        }
+        longer.push_back(before * static_cast<float>(n));
+      }
+    out = std::move(longer);
+  }
+  return out;
+}
+
+struct Pooling {
+  Window window;
+  std::vector<int64_t> high;  // padding behind; ceil_mode's windows reach beyond it, and those taps never count
+  int64_t channels, from, to;  // elements of a channel of x and of the result
+};
+
+Result<Pooling> pooling_of(const ExternCall& call) {
   const ExternValue &x = call.in(0), &y = call.out();
   if (call.outputs.size() > 1 && call.outputs[1]) return input_error("indices of maxima are not computed");
   if (x.rank() < 3 || y.rank() != x.rank() || y.elements(0, 2) != x.elements(0, 2))
@@ -52,7 +60,7 @@ Status pool(const ExternCall& call, const Fold& fold) {
   Result<Window> made = window_of(call, in, out, call.ints("kernel_shape", {}));
   if (!made) return made.error();
   const size_t n = in.size();
-  std::vector<int64_t> high(n, 0);  // padding behind; ceil_mode's windows reach beyond it, and those taps never count
+  std::vector<int64_t> high(n, 0);
   const std::vector<int64_t> pads = call.ints("pads", std::vector<int64_t>(2 * n, 0));
   for (size_t a = 0; a < n; ++a)
     high[a] = call.s("auto_pad", "NOTSET").starts_with("SAME")
@@ -60,35 +68,39 @@ Status pool(const ExternCall& call, const Fold& fold) {
                         0, (out[a] - 1) * made->stride[a] + (made->kernel[a] - 1) * made->dilation[a] + 1 - in[a]) -
                         made->low[a]
                   : pads[a + n];
-  const int64_t from = x.elements(2, x.rank()), to = made->positions();
-  extern_parallel(x.extents[0] * x.extents[1], to * made->taps(), [&](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c) pool_channel(*made, high, x.f32() + c * from, y.f32() + c * to, fold);
+  const int64_t to = made->positions();
+  return Pooling{std::move(*made), std::move(high), x.extents[0] * x.extents[1], x.elements(2, x.rank()), to};
+}
+
+/// `fold` from `first` on, then `end` of each channel of the result.
+template <class Fold, class End>
+Status pool(const ExternCall& call, const Pooling& n, float first, const Fold& fold, const End& end) {
+  extern_parallel(n.channels, n.to * n.window.taps() / 4, [&](int64_t begin, int64_t stop) {
+    for (int64_t c = begin; c < stop; ++c) {
+      float* y = call.out().f32() + c * n.to;
+      std::fill_n(y, n.to, first);
+      pool_channel(n.window, call.in(0).f32() + c * n.from, y, fold);
+      end(y);
+    }
   });
   return Done{};
 }
 
-struct Maximum {
-  struct State {
-    float most = -std::numeric_limits<float>::infinity();
-    void add(float x) { most = x > most || x != x ? x : most; }
-  };
-  float end(const State& state, int64_t, int64_t) const { return state.most; }
-};
-
-struct Average {
-  bool with_padding;
-  struct State {
-    float sum = 0;
-    void add(float x) { sum += x; }
-  };
-  float end(const State& state, int64_t inside, int64_t padded) const {
-    return state.sum / static_cast<float>(with_padding ? padded : inside);
-  }
-};
-
 }  // namespace
 
-Status extern_max_pool(const ExternCall& call) { return pool(call, Maximum{}); }
-Status extern_average_pool(const ExternCall& call) { return pool(call, Average{call.i("count_include_pad", 0) != 0}); }
+Status extern_max_pool(const ExternCall& call) {
+  const Result<Pooling> n = pooling_of(call);
+  if (!n) return n.error();
+  return pool(call, *n, -std::numeric_limits<float>::infinity(), [](float most, float x) { return x > most || x != x ? x : most; }, [](float*) {});
+}
+
+Status extern_average_pool(const ExternCall& call) {
+  const Result<Pooling> n = pooling_of(call);
+  if (!n) return n.error();
+  const std::vector<float> read = counts(n->window, n->high, call.i("count_include_pad", 0) != 0);
+  return pool(call, *n, 0, [](float sum, float x) { return sum + x; }, [&](float* y) {
+    for (size_t p = 0; p < read.size(); ++p) y[p] /= read[p];
+  });
+}
 
 }  // namespace fusec

@@ -189,9 +189,10 @@ Status extern_quantized_lstm(const ExternCall& call) {
     if (call.has(k) && call.in(k).dtype != DType::f32) return input_error("X, B, P and the states are f32");
   Result<Recurrence> n = recurrence_of(call, 4, true);
   if (!n) return n.error();
-  const Result<QuantizedWeights> w = quantized(call, *n, 1, 8, 9), r = quantized(call, *n, 2, 10, 11);
+  const auto w = call.prepared(1, {8, 9}, [&] { return quantized(call, *n, 1, 8, 9); });
+  const auto r = call.prepared(2, {10, 11}, [&] { return quantized(call, *n, 2, 10, 11); });
   if (!w || !r) return w ? r.error() : w.error();
-  return run_lstm(call, *n, {quantized_share(*n, *w), quantized_share(*n, *r)});
+  return run_lstm(call, *n, {quantized_share(*n, **w), quantized_share(*n, **r)});
 }
 
 Status extern_gru(const ExternCall& call) {
@@ -200,23 +201,24 @@ Status extern_gru(const ExternCall& call) {
   const Recurrence& n = *made;
   const bool linear_first = call.i("linear_before_reset", 0) != 0;
   const float* bias = call.has(3) ? call.in(3).f32() : nullptr;
-  std::vector<float> reset(static_cast<size_t>(n.hidden)), update(reset), old(reset);
+  std::vector<float> reset(static_cast<size_t>(n.hidden)), update(reset), old(reset), state(reset);
+  Status fault = Done{};
   const auto cell = [&](const float* x, const float* r, float* h, float*, int64_t d) {
     const int64_t hidden = n.hidden, columns = 3 * hidden;
     const float* weights = call.in(2).f32() + (d * 3 + 2) * hidden * hidden;
     std::copy_n(h, hidden, old.data());
     for (int64_t j = 0; j < hidden; ++j)
       update[j] = sigmoid(x[j] + r[j]), reset[j] = sigmoid(x[hidden + j] + r[hidden + j]);
-    for (int64_t j = 0; j < hidden; ++j) {
-      float state = reset[j] * r[2 * hidden + j];
-      if (!linear_first) {  // the reset comes before the product: one of its own
-        state = bias ? bias[(2 * d + 1) * columns + 2 * hidden + j] : 0.0f;
-        for (int64_t k = 0; k < hidden; ++k) state += weights[j * hidden + k] * reset[k] * old[k];
-      }
-      h[j] = (1 - update[j]) * std::tanh(x[2 * hidden + j] + state) + update[j] * old[j];
+    for (int64_t j = 0; j < hidden; ++j) state[j] = reset[j] * r[2 * hidden + j];
+    if (!linear_first) {  // the reset comes before the product: one of its own
+      for (int64_t j = 0; j < hidden; ++j) reset[j] *= old[j], state[j] = bias ? bias[(2 * d + 1) * columns + 2 * hidden + j] : 0.0f;
+      const Product p{.transpose_b = true, .m = 1, .n = hidden, .k = hidden, .beta = 1, .lda = hidden, .ldb = hidden, .ldc = hidden};
+      if (Status s = product(p, reset.data(), weights, state.data()); !s) fault = s;
     }
+    for (int64_t j = 0; j < hidden; ++j) h[j] = (1 - update[j]) * std::tanh(x[2 * hidden + j] + state[j]) + update[j] * old[j];
   };
-  return run(call, n, {plain_share(n, call.in(1)), plain_share(n, call.in(2))}, cell, 0);
+  const Status done = run(call, n, {plain_share(n, call.in(1)), plain_share(n, call.in(2))}, cell, 0);
+  return done ? fault : done;
 }
 
 }  // namespace fusec

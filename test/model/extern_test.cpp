@@ -247,6 +247,84 @@ std::vector<int> small_numbers(size_t n, int low, int high, uint32_t seed) {
   return out;
 }
 
+/// Weights are widened at the first call and kept; operands that come with the call are not.
+TEST(Extern, KeptWeightsAreThoseOfTheFile) {
+  NEEDS_BLAS();
+  Model model{.opset = 17};
+  model.inputs = {value("a", kUint8, {2, 3}), value("z", kUint8, {})};
+  model.outputs = {value("y", kInt32, {}), value("v", kInt32, {})};
+  model.initializers = {raw("w", kInt8, {3, 2}, std::string("\1\2\3\4\5\6")), raw("k", kInt8, {}, std::string("\1"))};
+  model.nodes = {node("MatMulInteger", {"a", "w", "z", "k"}, {"y"}), node("MatMulInteger", {"w", "a", "k", "z"}, {"v"})};
+  Result<WholeModel> whole = read_model_bytes(model.bytes());
+  ASSERT_TRUE(whole) << whole.error().text();
+  Result<ModelProgram> program = ModelProgram::make(std::make_shared<const WholeModel>(std::move(*whole)), {.device = "reference"});
+  ASSERT_TRUE(program) << program.error().text();
+  for (int round = 0; round < 3; ++round) {
+    const std::vector<int> a = {round, 1, 2, 3, 4, 250};
+    const Result<std::vector<Tensor>> got = program->run(std::vector{integers_of(DType::u8, {2, 3}, a), integers_of(DType::u8, {}, {round})});
+    ASSERT_TRUE(got) << got.error().text();
+    const auto* y = reinterpret_cast<const int32_t*>(std::as_const((*got)[0].data).data());
+    const auto* v = reinterpret_cast<const int32_t*>(std::as_const((*got)[1].data).data());
+    for (int i = 0; i < 2; ++i)
+      for (int j = 0; j < 2; ++j) {
+        int want = 0;
+        for (int x = 0; x < 3; ++x) want += (a[size_t(i * 3 + x)] - round) * (2 * x + j);
+        EXPECT_EQ(y[2 * i + j], want) << round;
+      }
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < 3; ++j) {
+        int want = 0;
+        for (int x = 0; x < 2; ++x) want += (2 * i + x) * (a[size_t(x * 3 + j)] - round);
+        EXPECT_EQ(v[3 * i + j], want) << round;
+      }
+  }
+}
+
+/// Maxima and means by their definition, over padding, steps and dilations; a NaN is the maximum of every window that has it.
+TEST(Extern, PoolingIsItsDefinition) {
+  struct Case {
+    int64_t kernel, stride, dilation, low, high;
+  };
+  for (const Case& c : {Case{3, 1, 1, 1, 1}, Case{2, 2, 1, 0, 0}, Case{3, 2, 1, 1, 0}, Case{3, 3, 2, 2, 1}, Case{1, 2, 1, 0, 0}, Case{5, 1, 1, 2, 2}})
+    for (const bool with_padding : {false, true}) {
+      const int64_t h = 9, w = 13, out_h = (h + c.low + c.high - (c.kernel - 1) * c.dilation - 1) / c.stride + 1, out_w = (w + c.low + c.high - (c.kernel - 1) * c.dilation - 1) / c.stride + 1;
+      std::vector<float> x = numbers(2 * h * w);
+      x[17] = NAN;
+      std::vector<float> most, mean;
+      for (int64_t n = 0; n < 2; ++n)
+        for (int64_t i = 0; i < out_h; ++i)
+          for (int64_t j = 0; j < out_w; ++j) {
+            float top = -INFINITY;
+            double sum = 0;
+            int count = 0;
+            for (int64_t u = 0; u < c.kernel; ++u)
+              for (int64_t v = 0; v < c.kernel; ++v) {
+                const int64_t a = i * c.stride - c.low + u * c.dilation, b = j * c.stride - c.low + v * c.dilation;
+                const bool inside = a >= 0 && a < h && b >= 0 && b < w;
+                count += with_padding || inside;
+                if (!inside) continue;
+                const float value = x[size_t((n * h + a) * w + b)];
+                sum += value;
+                top = std::isnan(top) || std::isnan(value) ? NAN : std::max(top, value);
+              }
+            most.push_back(top), mean.push_back(static_cast<float>(sum / count));
+          }
+      for (const char* op : {"MaxPool", "AveragePool"}) {
+        const bool average = op[0] == 'A';
+        std::vector<Bytes> attributes = {integers("kernel_shape", {c.kernel, c.kernel}), integers("strides", {c.stride, c.stride}), integers("dilations", {c.dilation, c.dilation}),
+                                         integers("pads", {c.low, c.low, c.high, c.high})};
+        if (average) attributes.push_back(integer("count_include_pad", with_padding));
+        Model m = one_node(node(op, {"x"}, {"y"}, attributes), {{1, 2, h, w}});
+        m.opset = 19;
+        const Result<std::vector<Tensor>> got = run(m.bytes(), std::vector{tensor({1, 2, h, w}, x)});
+        ASSERT_TRUE(got) << got.error().text();
+        const std::vector<float> y = floats_of((*got)[0]), &want = average ? mean : most;
+        ASSERT_EQ(y.size(), want.size());
+        for (size_t k = 0; k < y.size(); ++k) ASSERT_TRUE(std::isnan(want[k]) ? std::isnan(y[k]) : std::abs(y[k] - want[k]) < 1e-5) << op << " " << k << ": " << y[k] << ", not " << want[k];
+      }
+    }
+}
+
 /// Sums beyond 2^24, where a product in f32 would lose bits.
 TEST(Extern, QuantizedProductsHaveEveryBit) {
   NEEDS_BLAS();
