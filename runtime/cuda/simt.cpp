@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -73,6 +74,7 @@ Result<Functions> open() {
 
 struct SimtCode final : Loaded {
   std::shared_ptr<void> kernel;
+  mutable std::atomic<uint64_t> launches = 0;  // each in an order of its own, the same in every process
 };
 
 class SimtBackend final : public Backend {
@@ -126,7 +128,7 @@ class SimtBackend final : public Backend {
       if (region.bytes) f_.add(memory.get(), const_cast<void*>(region.begin), region.bytes, "operand", 0);
     const uint32_t block[3] = {launch.block, 1, 1};
     // Random order, all races, and enough clusters side by side for kernels whose blocks wait for each other.
-    const SimtOptions options{1, 0, 2, 0, 1, 0};
+    const SimtOptions options{++code.launches, 0, 2, 0, 1, 0};
     const SimtResult* result = f_.launch(code.kernel.get(), code.artifact->entry.c_str(), memory.get(), launch.grid, block, launch.cluster,
                                          launch.shared, args.data(), args.size(), &options);
     Status done = result->fault == 0 ? Status(Done{}) : Status(internal_error(std::string("simt: ") + result->text));

@@ -36,6 +36,17 @@ TEST_F(Cli, SuiteMeasuresAndChecksEveryWorkload) {
   EXPECT_EQ(run("bench").status, 2);
 }
 
+// Every call runs the threads in another order; a race, a missing barrier or an access out of bounds fails its row.
+TEST_F(Cli, SuiteOnSimtInTwentyOrders) {
+  const std::string library = FUSEC_BINARY_DIR "/test/simt/libfusec_simt.so";
+  if (!fs::exists(library)) GTEST_SKIP() << "wants libfusec_simt.so";
+  const Ran all = run("bench --suite --device simt --bytes 65536 --runs 20 --json all.json", "FUSEC_SIMT=" + library);
+  EXPECT_EQ(all.status, 0) << all.out << all.err;
+  const nlohmann::json json = nlohmann::json::parse(read(dir / "all.json"));
+  EXPECT_EQ(json["workloads"].size(), 27u);
+  for (const nlohmann::json& one : json["workloads"]) EXPECT_EQ(one["right"], true) << one;
+}
+
 TEST_F(Cli, SuiteChecksRowsOfLargeGraphs) {
   fs::create_directory(dir / "mine");
   // Transposed, so that runs of the cut are short on one side; 5 million elements.
