@@ -358,6 +358,10 @@ std::string Body::compute(Val v) {
       out = "silu_of_bf16(" + args[0] + ")";
       return w_.rounds(v) ? round(inst.type, out) : out;
     }
+    if (inst.op == Op::rsqrt && formula_name(inst.op, inst.type) == formula_name(Op::rsqrt, DType::f32)) {
+      out = "rsqrt_plain(" + args[0] + ")";
+      return w_.rounds(v) ? round(inst.type, out) : out;
+    }
     w_.use_formula(inst.op, inst.type);
     out = formula_name(inst.op, inst.type) + "(";
     for (size_t i = 0; i < args.size(); ++i) out += (i ? ", " : "") + args[i];
