@@ -24,9 +24,10 @@ namespace {
 using GroupId = uint32_t;
 
 struct Candidate {
-  double saved;
+  double saved;           // bytes, and a launch as bytes
   GroupId first, second;  // first produces for second, or both read the same input
   uint32_t first_version, second_version;
+  double bytes;
   bool operator<(const Candidate& other) const {
     if (saved != other.saved) return saved < other.saved;
     return std::pair(first, second) > std::pair(other.first, other.second);  // ties: earlier groups first
@@ -207,15 +208,15 @@ struct Planner {
   }
 
   void propose_pair(GroupId producer, GroupId consumer) {
-    double saved = options.launch_bytes;
+    double bytes = 0;
     for (NodeId node : parts[producer].nodes) {
       bool read = false, elsewhere = is_output[node];
       for (NodeId user : users[node])
         for (GroupId home : homes[user])
           if (!computes(home, node)) (home == consumer ? read : elsewhere) = true;
-      if (read) saved += value_bytes(graph, node) * (elsewhere ? 1 : 2);
+      if (read) bytes += value_bytes(graph, node) * (elsewhere ? 1 : 2);
     }
-    queue.push({saved, producer, consumer, parts[producer].version, parts[consumer].version});
+    queue.push({bytes + options.launch_bytes, producer, consumer, parts[producer].version, parts[consumer].version, bytes});
   }
 
   void propose_siblings(GroupId id) {
@@ -229,7 +230,7 @@ struct Planner {
     }
     for (auto [other, bytes] : shared)
       queue.push({bytes, std::min(id, other), std::max(id, other), parts[std::min(id, other)].version,
-                  parts[std::max(id, other)].version});
+                  parts[std::max(id, other)].version, bytes});
   }
 
   void propose_all(GroupId id) {
@@ -242,7 +243,7 @@ struct Planner {
     for (NodeId node : parts[pair.first].nodes)
       for (NodeId user : users[node])
         if (computes(pair.second, user) && !computes(pair.second, node)) {
-          refusals.push_back({node, user, code, reason, int64_t(std::min(pair.saved, 9e18))});
+          refusals.push_back({node, user, code, reason, int64_t(std::min(pair.bytes, 9e18))});
           return;
         }
     refuse_siblings(pair, code, reason);
@@ -254,7 +255,7 @@ struct Planner {
       for (NodeId value : graph.node(node).args)
         for (NodeId user : users[value])
           if (!computes(pair.first, value) && computes(pair.second, user) && !computes(pair.second, value)) {
-            refusals.push_back({node, user, code, reason, int64_t(std::min(pair.saved, 9e18)), value});
+            refusals.push_back({node, user, code, reason, int64_t(std::min(pair.bytes, 9e18)), value});
             return;
           }
   }

@@ -86,7 +86,7 @@ TEST(Fuse, SiblingsShareTheirInput) {
 }
 
 TEST(Fuse, TwoAxisSetsStayApartWithAReason) {
-  const Planned p = plan_of(R"(graph @g(%x: f32[N,512]) -> f32[] {
+  const Planned p = plan_of(R"(graph @g(%x: f32[7,512]) -> f32[] {
     %s = sum %x {axes=[1]}
     %e = exp %s
     %m = reduce_max %e {axes=[0]}
@@ -95,6 +95,7 @@ TEST(Fuse, TwoAxisSetsStayApartWithAReason) {
   EXPECT_EQ(p.plan.groups.size(), 2u) << p.text();
   ASSERT_EQ(p.plan.refusals.size(), 1u);
   EXPECT_EQ(p.plan.refusals[0].code, "two-axis-sets");
+  EXPECT_EQ(p.plan.refusals[0].bytes, 2 * 7 * 4) << "what is written and read again, not the launch";
 }
 
 TEST(Fuse, SoftmaxOverOneLongRowIsTwoSteps) {
