@@ -64,7 +64,7 @@ std::vector<Candidate> candidates(const Scheduler& scheduler, const Kernel& kern
 /// All of it for a device that need not be there.
 std::shared_ptr<const Scheduler> scheduler(const Device& device);
 
-/// CUDA C++ of a kernel: prelude sections, one skeleton, the body as `struct K`, and the entry. Deterministic; holds no name or
+/// CUDA C++ of a kernel: prelude sections, structs, and one skeleton with the body in it. Deterministic; holds no name or
 /// text of a user, numbers only as bits.
 Code emit(const Kernel& kernel, const Schedule& schedule);
 

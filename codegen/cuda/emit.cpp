@@ -1,5 +1,5 @@
-// Kernel + Schedule → text. The body is `struct K`; the skeletons (templates/*.cuh) call it and own lanes, masks, barriers and
-// shared memory:
+// Kernel + Schedule → text. The skeletons (templates/*.cuh) own lanes, masks, barriers and shared memory; the body is statements that they
+// ask for by name, where they are filled in (skeleton.h, emit_filled.cpp), or call as functions of a struct, where they are templates:
 //
 //   struct K { Ix, V, Args; At, Row; Raw<S>, Keep, Late, Acc<S>;
 //     rows, columns, policy;  row_at, element_at: from numbers to indices;
