@@ -231,23 +231,22 @@ void split(Call& c) {
 // --- padding
 // ------------------------------------------------------------------------------------------------------------
 
-/// What lies before and behind one axis in the modes that repeat data.
+/// What lies before and behind one axis in the modes that repeat data. Of an axis of open length the slices are checked by each call.
 Value padded(Call& c, Value x, int64_t axis, int64_t low, int64_t high, std::string_view mode) {
   if (low == 0 && high == 0) return x;
-  const int64_t n = c.number(c.shape(x)[static_cast<size_t>(axis)], "a padded axis");
-  const int64_t most = mode == "reflect" ? n - 1 : mode == "wrap" ? n : n > 0 ? INT64_MAX : 0;
-  if (c.failed()) return {};
+  const Dim n = c.shape(x)[static_cast<size_t>(axis)];
+  const int64_t size = n.is_constant() ? n.constant() : INT64_MAX;
+  const int64_t most = mode == "reflect" ? size - 1 : mode == "wrap" ? size : size > 0 ? INT64_MAX : 0;
   if (std::max(low, high) > most) {
-    c.fail("a pad of " + std::to_string(std::max(low, high)) + " on an axis of " + std::to_string(n) + " in mode " +
-           std::string(mode));
+    c.fail("a pad of " + std::to_string(std::max(low, high)) + " on an axis of " + n.text() + " in mode " + std::string(mode));
     return {};
   }
-  const auto edge = [&](int64_t at, int64_t times) {
+  const auto edge = [&](const Dim& at, int64_t times) {
     Shape to = c.shape(x);
     to[static_cast<size_t>(axis)] = times;
     return c.broadcast(part(c, x, axis, at, at + 1), to);
   };
-  const auto mirror = [&](int64_t from, int64_t to) {
+  const auto mirror = [&](const Dim& from, const Dim& to) {
     return c.add(Op::reverse, {part(c, x, axis, from, to)}, {.axes = {axis}});
   };
   std::vector<Value> parts;

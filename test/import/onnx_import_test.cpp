@@ -478,6 +478,21 @@ TEST(OnnxShapes, ShapeArithmeticInI32) {
   EXPECT_EQ(element((*got)[2], 0), 4);
 }
 
+/// Modes of Pad that repeat data, on an axis of open length: too short a call is an error of that call.
+TEST(OnnxShapes, PadsOfAnOpenAxis) {
+  for (const auto& [mode, want] : {std::pair<const char*, std::vector<double>>{"reflect", {3, 2, 1, 2, 3, 4, 3}}, {"edge", {1, 1, 1, 2, 3, 4, 4}}, {"wrap", {3, 4, 1, 2, 3, 4, 1}}}) {
+    const Model m{.opset = 19, .nodes = {node("Pad", {"x", "p"}, {"y"}, {text("mode", mode)})}, .inputs = {value("x", kFloat, {"N"})}, .outputs = {value("y", kFloat, {})},
+                  .initializers = {longs("p", {2, 1})}};
+    const Result<Imported> imported = import_onnx_bytes(m.bytes());
+    ASSERT_TRUE(imported) << message(imported);
+    EXPECT_EQ(text(imported->graph.node(imported->graph.outputs()[0].node).type), "f32[N+3]");
+    const Result<std::vector<Tensor>> got = evaluate(imported->graph, std::vector<Tensor>{tensor({4}, {1, 2, 3, 4})});
+    ASSERT_TRUE(got) << got.error().text();
+    for (int64_t k = 0; k < 7; ++k) EXPECT_EQ(element((*got)[0], k), want[size_t(k)]) << mode << " " << k;
+    EXPECT_FALSE(evaluate(imported->graph, std::vector<Tensor>{tensor({0}, {})})) << mode;
+  }
+}
+
 /// PyTorch's expand: Where(shape == -1, ones, shape).
 TEST(OnnxShapes, ExpandWithSymbols) {
   const Model m{.opset = 13,
