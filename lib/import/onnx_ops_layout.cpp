@@ -268,7 +268,7 @@ void pad_by(Call& c, Value x, const std::vector<int64_t>& pads, std::vector<int6
     return c.fail("mode " + quote(mode) + " is not known");
   const size_t n = axes.size(), rank = c.shape(x).size();
   if (pads.size() != 2 * n) return c.fail(std::to_string(pads.size()) + " pads for " + std::to_string(n) + " axes");
-  for (size_t k = 0; k < n; ++k) {
+  for (size_t k = 0; k < n && x.valid(); ++k) {
     if (std::min(pads[k], pads[n + k]) >= 0) continue;
     const Dim size = c.shape(x)[static_cast<size_t>(axes[k])];
     x = part(c, x, axes[k], -std::clamp(pads[k], -kEnd, int64_t{0}), size + std::clamp(pads[n + k], -kEnd, int64_t{0}));
@@ -281,7 +281,7 @@ void pad_by(Call& c, Value x, const std::vector<int64_t>& pads, std::vector<int6
     }
     return c.out(c.add(Op::pad, {x}, a));
   }
-  for (size_t k = 0; k < n; ++k)
+  for (size_t k = 0; k < n && x.valid(); ++k)
     x = padded(c, x, axes[k], std::max(pads[k], int64_t{0}), std::max(pads[n + k], int64_t{0}), mode);
   c.out(x);
 }

@@ -175,6 +175,12 @@ TEST_F(Split, AFailureLeavesNothing) {
 #define TARGET "cpu"
 #endif
 
+TEST_F(Split, ImportOfANetworkSaysWhereToGoOn) {
+  EXPECT_EQ(fusec("import m.onnx"), 2);
+  EXPECT_NE(read("err").find("node 4 (MatMul, operator set 17): not supported"), std::string::npos) << read("err");
+  EXPECT_NE(read("err").find("`fusec split` writes that as .fus files"), std::string::npos) << read("err");
+}
+
 TEST_F(Split, ExplainCountsWhatIsFused) {
 #if !FUSEC_HAS_CUDA && !FUSEC_HAS_CPU
   GTEST_SKIP() << "no target in this build";

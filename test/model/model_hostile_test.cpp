@@ -84,6 +84,30 @@ Model quantized_network() {
   return m;
 }
 
+/// Open dims, windows of steps over them, shapes computed in i32 and i64.
+Model open_network() {
+  Model m{.opset = 17};
+  m.inputs = {value("x", kFloat, {"n", 2, "h", ""})};
+  m.outputs = {value("y", kFloat, {}), value("z", kFloat, {})};
+  m.initializers = {floats("f", {2, 2, 3, 3}, numbers(36)), longs("zero", {0}), longs("two", {2}), raw("rest", kInt32, {1}, std::string("\xff\xff\xff\xff")), longs("pads", {0, 0, 1, 1, 0, 0, 0, 1})};
+  const std::vector<Bytes> half = {integers("strides", {2, 2}), integers("pads", {1, 1, 1, 1})};
+  m.nodes = {node("Pad", {"x", "pads"}, {"p"}, {text("mode", "reflect")}),
+             node("Conv", {"p", "f"}, {"a"}, half),
+             node("Conv", {"p", "f"}, {"b"}, {integers("strides", {2, 2}), text("auto_pad", "SAME_UPPER")}),
+             node("Add", {"a", "b"}, {"c"}),
+             node("MaxPool", {"c"}, {"d"}, {integers("kernel_shape", {3, 3}), integers("strides", {2, 3}), integer("ceil_mode", 1)}),
+             node("Shape", {"d"}, {"s"}),
+             node("Cast", {"s"}, {"t"}, {integer("to", kInt32)}),
+             node("Slice", {"t", "zero", "two"}, {"u"}),
+             node("Concat", {"u", "rest"}, {"v"}, {integer("axis", 0)}),
+             node("Cast", {"v"}, {"w"}, {integer("to", kInt64)}),
+             node("Reshape", {"d", "w"}, {"e"}),
+             node("Softmax", {"e"}, {"y"}),
+             node("AveragePool", {"d"}, {"g"}, {integers("kernel_shape", {1, 1}), integers("strides", {4, 1})}),
+             node("Relu", {"g"}, {"z"})};
+  return m;
+}
+
 /// Small enough to run in a test?
 bool small(const WholeModel& model) {
   int64_t all = 0;
@@ -127,12 +151,37 @@ TEST(ModelHostile, CutAtEveryByte) {
   }
 }
 
+/// Whoever knows the sizes from the start sees what the quotients say.
+TEST(ModelHostile, OpenDimsMeanTheirSizes) {
+  const std::string bytes = open_network().bytes();
+  const Result<WholeModel> open = read_model_bytes(bytes);
+  ASSERT_TRUE(open) << open.error().text();
+  for (const ModelBoundary& b : open->boundaries) EXPECT_EQ(b.why, Boundary::outside) << b.op << ": " << b.reason;
+  for (int64_t h = 7; h < 40; ++h) {
+    Sizes sizes = {{"n", 2}, {"h", h}, {"x.3", h + 5}};
+    const Result<WholeModel> closed = read_model_bytes(bytes, "", {.sizes = sizes});
+    ASSERT_TRUE(closed) << closed.error().text();
+    add_quotients(open->quotients, sizes);
+    size_t same = 0;
+    for (const ModelTensor& t : open->tensors)
+      for (const ModelTensor& u : closed->tensors) {
+        if (t.name != u.name || t.kind == ModelTensor::weight) continue;
+        ASSERT_TRUE(t.type && u.type) << t.name;
+        Shape shape;
+        for (const Dim& d : t.type->shape) shape.push_back(d.value(sizes).value());
+        EXPECT_EQ(text(Type{t.type->dtype, shape}), text(*u.type)) << t.name << " h=" << h;
+        ++same;
+      }
+    EXPECT_GE(same, 8u);
+  }
+}
+
 TEST(ModelHostile, Damaged) {
-  const std::string both[] = {network().bytes(), quantized_network().bytes()};
+  const std::string all[] = {network().bytes(), quantized_network().bytes(), open_network().bytes()};
   std::mt19937 random(1);
   size_t ran = 0;
-  for (int round = 0; round < 6000; ++round) {
-    std::string bytes = both[round % 2];
+  for (int round = 0; round < 9000; ++round) {
+    std::string bytes = all[round % 3];
     for (size_t k = 1 + random() % 3; k-- > 0;) bytes[random() % bytes.size()] = static_cast<char>(random());
     ran += try_model(bytes);
   }

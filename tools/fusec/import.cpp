@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 
+#include "lib/import/model.h"
 #include "lib/import/onnx.h"
 #include "lib/import/onnx_mapping.h"
 #include "lib/import/onnx_model.h"
@@ -45,6 +46,15 @@ Result<Tensors> parse_tensor_proto(const std::string& path) {
   return Tensors{{tensor->name, std::move(tensor->tensor)}};
 }
 
+namespace {
+/// Of a network that is no one graph: where to go on.
+Error with_hint(Error error, const std::string& path, const Sizes& sizes) {
+  const Result<WholeModel> whole = read_model_file(path, {.sizes = sizes});
+  if (!whole || whole->boundaries.empty() || whole->regions.empty()) return error;
+  return error.note("as a whole it is a network: `fusec explain` shows what of it is fused, `fusec split` writes that as .fus files, `fusec run` runs it");
+}
+}  // namespace
+
 // fusec import: ONNX to text.
 Action add_import(CLI::App& app) {
   struct Options {
@@ -67,7 +77,7 @@ Action add_import(CLI::App& app) {
     if (!sizes) return fail(sizes.error());
     std::string text;
     Result<Model> model = import_model(options->model, {}, *sizes, &text);
-    if (!model) return fail(model.error());
+    if (!model) return fail(with_hint(model.error(), options->model, *sizes));
     for (const auto& [name, tensor] : model->defaults)
       std::cerr << "weight %" << printable(one_line(name)) << " (" << size_text(double(tensor.data.size())) << ") is an input of the graph\n";
     Status written = write_output(options->output, text);

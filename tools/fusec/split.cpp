@@ -160,7 +160,7 @@ int split(const std::string& path, const std::string& folder, const std::vector<
   if (!model) return fail(model.error());
   if (Status s = write_folder(*model, fs::path(path).filename().string(), folder); !s) return fail(s.error());
   std::cout << folder << ": " << model->regions.size() << (model->regions.size() == 1 ? " region, " : " regions, ")
-            << model->boundaries.size() << " operators left to the host\n";
+            << model->boundaries.size() << (model->boundaries.size() == 1 ? " operator" : " operators") << " left to the host\n";
   return 0;
 }
 
