@@ -13,6 +13,7 @@
 #include "codegen/cuda/cuda.h"
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/prune.h"
+#include "codegen/cuda/ring.h"
 #include "codegen/cuda/texts.h"
 
 namespace fusec::cuda {
@@ -215,7 +216,7 @@ std::string Emitter::taken(const std::vector<Val>& list, const std::vector<Val>&
 bool Emitter::loads_ahead(size_t pass, Val v) const {
   const Inst& inst = k_.values[v];
   const bool extra = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; });
-  return copies_ && pass == folds_ && !w_.windows() && !w_.access(v).staged && !(inst.varies & view_.row_axes) && !extra && inst.map.guard == kNoVal;
+  return copies_ && pass == folds_ && (!w_.windows() || in_words(view_, s_)) && !w_.access(v).staged && !(inst.varies & view_.row_axes) && !extra && inst.map.guard == kNoVal;
 }
 
 // Loads and folds of each pass, straight from memory.
@@ -445,6 +446,7 @@ size_t Emitter::state_bytes() const {
 // Everything is written by now: what was asked for is known. `indent` is that of the structs.
 std::string Emitter::structs_of_k(const std::string& indent) {
   std::string at = indent + "struct At {\n" + indent + "  Ix r, e;\n";
+  if (w_.words() && s_.skeleton == Template::ring) at += indent + "  Ix from;\n" + indent + "  i64 step;  // from + step = e\n";
   if (tiled_) at += indent + "  char* tile;\n" + indent + "  Ix first, at;  // the tile's first element, and where the row begins behind it\n";
   std::set<unsigned> indices = w_.row_indices;
   indices.insert(w_.element_indices.begin(), w_.element_indices.end());
@@ -461,7 +463,7 @@ std::string Emitter::text_of_k(const std::string& tile_members) {
   // An enumeration: constants of a class would become variables of the module.
   k += "  enum { V = " + n(w_.V) + ", Folds = " + n(folds_) + ", AccBytes = " + n(state_bytes()) + ", Full = " + n(s_.edges == Edges::full || w_.V == 1) +
        ", Exact = " + n(exact()) + ", Stores = " + n(!view_.element_stores().empty()) + ", Windows = " +
-       n(w_.windows()) + ", Shifted = " + n(shifted()) + ", Early = " + n(early_) + ", Hides = " + n(hides_) + ", RowStores = " + n(!view_.row_stores().empty()) + (k_.scans() ? ", Reverse = " + n(k_.reductions[0].reverse) : "") + " };\n";
+       n(w_.windows()) + ", Window = " + n(size_t(window_of(view_, s_))) + ", Shifted = " + n(shifted()) + ", Early = " + n(early_) + ", Hides = " + n(hides_) + ", RowStores = " + n(!view_.row_stores().empty()) + (k_.scans() ? ", Reverse = " + n(k_.reductions[0].reverse) : "") + " };\n";
   std::string number = "  D Ix rows(const Args& a) { return " + product(false) + "; }\n";
   number += "  D Ix columns(const Args& a) { return " + product(true) + "; }\n";
   number += "  D Ix skew(const Args& a, const At& t) { return " + (w_.windows() ? skew() : std::string("0")) + "; }\n";
@@ -477,7 +479,9 @@ std::string Emitter::text_of_k(const std::string& tile_members) {
   k += "  template <int S> using Raw = RawOf<S>;\n  template <int S> using Acc = AccOf<S>;\n" +
        std::string(lanes_apart ? "  template <int S> using Lane = LaneOf<S>;\n" : "") + number + tile_members;
   k += "  D void row_at(const Args& a, Ix r, At& t) {\n" + row_at_text + "  }\n";
-  k += "  D void element_at(const Args& a, Ix e, At& t) {\n" + element_at_text + "  }\n";
+  const bool apart = w_.words() && s_.skeleton == Template::ring;
+  k += "  D void element_at(const Args& a, Ix e, At& t) {\n" + element_at_text + (apart ? "    t.from = e;\n    t.step = 0;\n" : "") + "  }\n";
+  if (apart) k += "  D void element_at(const Args& a, Ix from, Ix step, At& t) {\n    element_at(a, from + step, t);\n    t.from = from;\n    t.step = step;\n  }\n";
   return "template <int S> struct RawOf;\ntemplate <int S> struct AccOf;\n" + std::string(lanes_apart ? "template <int S> struct LaneOf;\n" : "") +
          (s_.skeleton == Template::transpose ? "template <int P> struct StageOf;\n" : "") + structs_ + k + functions_ + "};\n";
 }

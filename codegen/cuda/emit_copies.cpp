@@ -35,7 +35,8 @@ std::string Emitter::column_fetch(Val v) {
   if (!w_.windows())
     return "    " + fetch(std::min<size_t>(w_.access(v).bytes, all), all, "kPlain", raw, "columns_at + (" + column_offset(v) + " + at * " + size + lead + ")", "0") + "\n";
   const std::string p = "p" + n(v);
-  std::string out = "    const char* " + p + " = columns_at + (" + column_offset(v) + " + (at + Granule - skew(a, t)) * " + size + lead + ");\n";
+  std::string out = "    const char* " + p + " = columns_at + (" + column_offset(v) + " + (Granule - skew(a, t)) * " + size + lead + ") + at * " + size + ";\n";
+  if (w_.V == 1) return out + "    fetch<" + size + ", kPlain>(" + raw + ", " + p + ", 0);\n";
   out += "    if (" + w_.whole() + ") {\n      fetch_anywhere<" + size + ">(" + raw + ", " + p + ");\n    } else {\n      clear(" + raw + ");\n";
   out += "      _Pragma(\"unroll\") for (int e = 0; e < V; ++e)\n        if (" + w_.valid() + ") fetch_one<" + size + ">(" + raw + ", e, " + p + " + e * " + size + ");\n    }\n";
   return out;

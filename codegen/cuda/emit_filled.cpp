@@ -40,7 +40,8 @@ Parts Emitter::parts() {
   const long lanes = held ? of_row : threads, bytes = long(state_bytes());
   Parts out;
   out.numbers = {{"V", w_.V}, {"Folds", long(folds_)}, {"AccBytes", bytes}, {"Full", s_.edges == Edges::full || w_.V == 1},
-                 {"Exact", exact()}, {"Stores", !view_.element_stores().empty()}, {"Windows", w_.windows()}, {"Shifted", shifted()},
+                 {"Exact", exact()}, {"Stores", !view_.element_stores().empty()}, {"Windows", w_.windows()}, {"Words", w_.words()},
+                 {"Window", long(window_of(view_, s_))}, {"Shifted", shifted()},
                  {"Early", early_}, {"RowStores", !view_.row_stores().empty()}, {"Wide", s_.wide_index}, {"Streamed", w_.streamed},
                  {"Split", s_.finish == Finish::last_block}, {"Cuts", cuts_}, {"RowValues", !row_members().empty()}, {"RowBefore", !bodies_["row"].empty()},
                  {"Threads", threads}, {"Lanes", lanes}, {"WarpLanes", std::min<long>(lanes, 32)}, {"Steps", std::max<int>(1, s_.steps)}, {"R", R}, {"U", R},
@@ -59,7 +60,12 @@ Parts Emitter::parts() {
     for (size_t pass = 1; pass <= folds_; ++pass) bodies_[pass < folds_ ? "fold" + n(pass) : "store"].insert(0, bodies_["hide"]);
   out.bodies = bodies_;
   out.bodies["row_at"] = row_at(false), out.bodies["element_at"] = row_at(true);
-  out.bodies["length"] = out.numbers["Full"] ? "" : "    const int n = left >= " + n(w_.V) + " ? " + n(w_.V) + " : (int)left;\n";
+  // By words: is a step certainly whole?
+  const std::string span = n(size_t(lanes * cluster) * w_.V);
+  const std::string inside = w_.words() && s_.steps > 1 ? "(s * " + span + " >= " + n(size_t(window_of(view_, s_))) + " && (s + 1) * " + span + " <= columns)" : "false";
+  out.texts["inside"] = inside;
+  out.bodies["length"] = out.numbers["Full"] ? "" : "    const int n = " + (w_.words() ? inside + " || " : "") + "left >= " + n(w_.V) + " ? " + n(w_.V) + " : (int)left;\n";
+  if (w_.words() && w_.V > 1 && s_.steps > 1) out.bodies["element_at"] += "    if " + inside + " __builtin_assume(t.e >= 0);\n";
   out.bodies["skew"] = w_.windows() ? "    const Ix skew = " + skew() + ";\n" : "";
   out.file = text;
   return out;

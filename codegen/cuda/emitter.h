@@ -32,10 +32,11 @@ class Emitter {
     together_ = s_.skeleton == Template::ring;
     for (size_t s = 0; s < folds_; ++s) together_ &= folds_together(k_, s);
     w_.choose_pairs();
-    if (s_.skeleton == Template::rows && s_.keep == Keep::registers && !tiled_ && s_.steps > 1 && !w_.windows()) {
-      w_.first_element = "lane * " + n(w_.V);
+    if (s_.skeleton == Template::rows && s_.keep == Keep::registers && !tiled_ && s_.steps > 1 && (!w_.windows() || w_.words())) {
+      w_.first_element = "lane * " + n(w_.V) + (w_.words() ? " - skew" : "");
       w_.step_of_element = "s * " + n(size_t(s_.lanes_per_row) * size_t(std::max<int>(1, s_.cluster)) * w_.V);
     }
+    if (s_.skeleton == Template::ring && w_.words()) w_.first_element = "t.from", w_.step_of_element = "t.step";
     find_row_values();
   }
 
@@ -92,7 +93,7 @@ class Emitter {
 
   // The two ways to a text: K beside a template, or a skeleton that is filled in (emit_filled.cpp).
   std::string product(bool reduced);
-  std::string skew() { return "(Ix)((u32)t.r * (u32)columns(a) & " + n(w_.V - 1) + "u)"; }  // of a row whose vectors begin at a multiple of V of the whole
+  std::string skew() { return "(Ix)((u32)t.r * (u32)columns(a) & " + n(size_t(window_of(view_, s_) - 1)) + "u)"; }  // of a row in aligned windows
   size_t state_bytes() const;
   std::string structs_of_k(const std::string& indent), text_of_k(const std::string& tile_members);
   std::string filled_skeleton() const;  // its text, or ""

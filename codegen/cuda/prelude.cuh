@@ -84,6 +84,11 @@ template <Fetch F> D u32 load4(const char* p, u64 policy) {
   return *(const u32*)p;
 }
 
+template <class T, Fetch F> D T load_part(const char* p) {
+  if constexpr (F == kReadOnly) return __ldg((const T*)p);
+  return *(const T*)p;
+}
+
 // Piece k of 16 bytes: nearly all loads and stores.
 #define FETCH(r, k, from) { const uint4 q_ = ((const uint4*)(from))[k]; (r).w[4 * k] = q_.x; (r).w[4 * k + 1] = q_.y; (r).w[4 * k + 2] = q_.z; (r).w[4 * k + 3] = q_.w; }
 #ifdef FUSEC_SIMT
@@ -120,9 +125,9 @@ template <int P, Fetch F, int B> D void fetch(Words<B>& r, const void* from, u64
     } else if constexpr (P == 4) {
       r.w[k] = load4<F>(p + k * P, policy);
     } else if constexpr (P == 2) {
-      r.w[k / 2] |= (u32)*(const u16*)(p + k * P) << 16 * (k % 2);
+      r.w[k / 2] |= (u32)load_part<u16, F>(p + k * P) << 16 * (k % 2);
     } else {
-      r.w[k / 4] |= (u32)*(const u8*)(p + k) << 8 * (k % 4);
+      r.w[k / 4] |= (u32)load_part<u8, F>(p + k) << 8 * (k % 4);
     }
   }
 }

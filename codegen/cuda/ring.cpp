@@ -115,7 +115,8 @@ RingShape ring_shape(const Kernel& kernel, const Schedule& s, int64_t columns) {
   const View view(kernel, s.vector_axis);
   const int64_t V = std::max<int>(1, s.lane[s.vector_axis]);
   RingShape out;
-  out.granule = V;
+  const int64_t window = window_of(view, s);
+  out.granule = std::max(V, window);
   int64_t loads = 0;
   for (Val v : view.accesses) {
     if (!streams(view, v)) continue;
@@ -125,7 +126,7 @@ RingShape ring_shape(const Kernel& kernel, const Schedule& s, int64_t columns) {
   const std::vector<Val> columns_of = ring_columns(view, s);
   for (Val v : columns_of) out.granule = std::max(out.granule, 16 / size_of(view, v));
   auto whole = [&](int64_t n, int64_t by) { return ceil_div(ceil_div(n, by), out.granule) * out.granule; };
-  out.part = whole(columns + (s.edges == Edges::window ? V - 1 : 0), std::max<int>(1, s.cluster));
+  out.part = whole(columns + window - 1, std::max<int>(1, s.cluster));
   out.slice = whole(out.part, std::max<int>(1, s.slices));
   out.slot_bytes = out.slice * out.row_bytes + (ring_windowed(view, s) ? 16 * loads : 0);
   for (Val v : columns_of)
@@ -167,13 +168,14 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   for (Access& a : s.access) a.early = a.staged = 0;
   for (Val v : ring_columns(view, s)) s.access[view.access_of[v]].staged = facts.access[view.access_of[v]].step[s.vector_axis] == 1;
   bool exact = true, all_dense = true;
+  const bool words = in_words(view, s);
   for (Val v : loads) {
     exact &= in_pieces(view, s, facts, v);
     all_dense &= dense_rows(view, s, facts, v);
   }
   // In slots, 16 says that slices are whole pieces, however little of one a lane takes.
   for (Val v : loads)
-    if (exact) s.access[view.access_of[v]].bytes = 16;
+    if (exact || (words && all_dense && facts.access[view.access_of[v]].align % 16 == 0)) s.access[view.access_of[v]].bytes = 16;
   if (!exact && !all_dense) {
     s.keep = Keep::reload, s.slots = s.ahead = 0, s.cut.clear();
     for (Access& a : s.access) a.staged = 0;
@@ -196,19 +198,23 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
     if (kernel.values[v].kind == Kind::load && view.level(v) == Level::element && !std::count(columns_of.begin(), columns_of.end(), v))
       words += ceil_div(size_of(view, v) * (view.wide(v) ? V : 1), 4);
   s.column_slots = 0;
-  const bool folds = folds_columns(view, s), window = s.edges == Edges::window;
+  // Lanes that take a word a step have neither masks nor vectors to shift: but for their steps they are like those of even rows.
+  const bool folds = folds_columns(view, s), by_words = in_words(view, s), window = s.edges == Edges::window && !by_words;
   // Squared deviations read a lane's elements twice; beside masks 32 of them want more registers than 544 lanes have.
   bool deviations = false;
   for (const Reduction& r : kernel.reductions) deviations |= r.fold == Fold::welford;
-  auto steps_of = [&](int64_t taken) { return std::clamp<int64_t>(33 / taken, 1, deviations && window && V > 4 ? 2 : V > 4 ? 4 : 8); };
+  const int64_t few = by_words ? (V > 1 ? 12 : 16) : deviations && window && V > 4 ? 2 : V > 4 ? 4 : 8;
+  auto steps_of = [&](int64_t taken) { return std::clamp<int64_t>(33 / taken, 1, few); };
   int64_t most_steps = steps_of(words);
-  const int64_t most_threads = 544;
+  // By words a warp waits longer than it calculates; two blocks of fewer lanes wait less where no parameters are beside (softmax u8 [16385]: 0.75 of the
+  // copy rate, one block 0.59).
+  const int64_t blocks = by_words ? std::max<int>(1, start.min_blocks) : 1, most_threads = blocks > 1 ? 320 : 544;
   const int64_t row = facts.columns * row_bytes;
   const size_t loads = ring_loads(view, facts).size();
   if (!loads) return std::nullopt;  // all of a row is repeated
   // Slices that hold at most so many bytes, and what else follows from cluster and slices; the slots that then fit.
   auto cut_up = [&](int64_t cluster, int64_t slice_bytes, int64_t least) {
-    s.cluster = uint16_t(cluster), s.slices = 1, s.min_blocks = 1;
+    s.cluster = uint16_t(cluster), s.slices = 1, s.min_blocks = uint16_t(blocks);
     const int64_t part = ring_shape(kernel, s, facts.columns).part;
     const int64_t slices = std::max({least, ceil_div(part * row_bytes, slice_bytes), ceil_div(part, most_threads * most_steps * V)});
     s.slices = uint8_t(std::min<int64_t>(slices, 255));

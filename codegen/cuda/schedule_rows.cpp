@@ -78,7 +78,7 @@ Row row_of(const Scene& c, const std::vector<Val>& cut) {
   for (Val v : cut) words += in_words(int64_t(bytes(kept_type(c.kernel, v))), v);
   for (Val v : c.view.needed(cut, [&](Val v) { return c.view.level(v) != Level::element; }))
     if (c.kernel.values[v].kind == Kind::load) raw += in_words(int64_t(c.size(v)), v);
-  const int64_t kept = std::max<int64_t>(1, words), columns = c.facts.columns + (c.s.edges == Edges::window ? c.V - 1 : 0);
+  const int64_t kept = std::max<int64_t>(1, words), columns = c.facts.columns + window_of(c.view, c.s) - 1;
   return {std::max<int64_t>(1, ceil_div(columns, c.V)), kept, std::max(kept, raw)};
 }
 
@@ -208,12 +208,12 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
 }
 
 /// The same kernel with V elements a lane step.
-Scene with_vector(const Scene& c, unsigned V) {
+Scene with_vector(const Scene& c, unsigned V, Edges edges = Edges::full) {
   Scene out = c;
   out.V = V;
   out.loaded = out.stored = out.heavy = 0;
   out.formulas = false;
-  out.s.edges = Edges::full;
+  out.s.edges = edges;
   out.s.lane[c.s.vector_axis] = uint16_t(V);
   out.s.access.clear();
   choose_pieces(out);
@@ -281,11 +281,90 @@ bool tiles(Scene& whole) {
   return true;
 }
 
+/// Rows that begin anywhere, taken a word a lane step in windows of a line of memory (window_of): which ones, and how. Figures: fractions of the
+/// copy rate of softmax (no parameters), rms_norm (one) and layer_norm (two), and of what they took before.
+enum class ByWords : uint8_t { registers, ring, ring_of_two };
+struct WordRows {
+  size_t loaded, widest;     // bytes of an element
+  int64_t parameters;        // of the columns; two: and more
+  int64_t from, to;          // elements
+  ByWords way;
+};
+constexpr int64_t kAll = int64_t{1} << 24;
+constexpr WordRows kWordRows[] = {
+    {4, 4, 0, 128, 16864, ByWords::registers},       // [257] 1.01 (0.95), [8191] 1.00 (0.93), [16385] 1.00 (0.96)
+    {4, 4, 1, 128, 16864, ByWords::registers},       // [257] 1.01 (0.96), [8191] 0.99 (0.95)
+    {4, 4, 1, 16864, kAll, ByWords::ring},           // [65537] 0.98 (0.96), [1048573] 0.66 (0.58)
+    {4, 4, 2, 224, 14336, ByWords::registers},       // [257] 0.99 (0.95), [4097] 0.99 (0.92), [8191] 0.99 (0.77); [129] 0.88
+    {4, 4, 2, 14336, kAll, ByWords::ring},           // [16385] 0.95 (0.73), [65537] 0.86 (0.66)
+    {4, 4, 2, 200000, 262144 + 8192, ByWords::registers},  // [262145] 0.67 (0.62), by clusters
+    {2, 2, 0, 1024, 33728, ByWords::registers},      // [1025] 1.00 (0.96), [16385] 0.99 (0.82), [32769] 0.98 (0.88)
+    {2, 2, 1, 1024, 33728, ByWords::registers},      // [2049] 0.99 (0.90), [32769] 0.99 (0.85)
+    {2, 2, 1, 60000, kAll, ByWords::registers},      // [65537] 0.88 (0.78), [524289] 0.78 (0.73)
+    {2, 2, 2, 1900, kAll, ByWords::registers},       // [2049] 0.89 (0.79), [16385] 0.95 (0.61), [65537] 0.60 (0.46); [1025] 0.85 (0.89)
+    {1, 4, 1, 1024, 8704, ByWords::registers},       // [2049] 0.93 (0.89)
+    {1, 4, 1, 16384, kAll, ByWords::ring},           // [16385] 0.80 (0.68), [65537] 0.70 (0.59)
+    {1, 4, 2, 4096, 140000, ByWords::registers},     // [4097] 0.92 (0.74), [8191] 0.86 (0.62), [16385] 0.67 (0.47)
+    {1, 4, 0, 16384, kAll, ByWords::ring_of_two},    // [16385] 0.75 (0.60), [65537] 0.76 (0.63)
+};
+
+/// The registers of a block, or of a cluster of them: up to 33 words a lane, which leaves as many blocks as 26 registers besides allow.
+bool words_in_registers(Scene& c) {
+  Schedule& s = c.s;
+  s.skeleton = Template::rows;
+  s.keep = Keep::registers;
+  s.cut = choose_cut(c);
+  const Row row = row_of(c, s.cut);
+  auto fits = [&](int64_t lanes) { return row.steps(lanes) * row.held <= 33 && row.steps(lanes) * c.V <= 66; };
+  int64_t lanes = 32, cluster = 1;
+  while (lanes < 512 && !fits(lanes)) lanes *= 2;
+  // Two parameters of pairs take registers of their own where no barrier keeps their loads behind the sums (layer_norm bf16 [4097]: 64 lanes 0.85, 128
+  // lanes 0.92).
+  const int64_t parameters = c.V > 1 ? parameters_of(c) : 0;
+  if (parameters > 1 && lanes == 64) lanes = 128;
+  while (cluster < c.device.max_cluster && !fits(lanes * cluster)) cluster *= 2;
+  if (!fits(lanes * cluster)) return false;
+  s.lanes_per_row = uint16_t(lanes);
+  s.cluster = uint16_t(cluster);
+  s.steps = uint16_t(row.steps(lanes * cluster));
+  s.threads = uint16_t(std::max<int64_t>(128, lanes));
+  occupy(c, s.cut, row);
+  s.min_blocks = blocks_for(s.threads, 26 + (c.formulas ? 14 : 0) + (parameters > 1 && lanes == 32 ? 16 : 0) + s.steps * row.held);
+  return true;
+}
+
+bool by_words(Scene& whole) {
+  const bool once = whole.view.folds() == 1 && whole.view.element_stores().empty();
+  const int64_t widest = widest_size(whole), columns = whole.facts.columns, parameters = std::min<int64_t>(parameters_of(whole), 2);
+  if (whole.s.edges != Edges::window || once || widest > 4) return false;
+  size_t loaded = 0;
+  for (Val v : whole.view.accesses)
+    if (whole.kernel.values[v].kind == Kind::load && whole.kernel.values[v].varies == AxisSet((1u << whole.kernel.axes.size()) - 1)) loaded = std::max(loaded, whole.size(v));
+  for (const WordRows& w : kWordRows) {
+    if (w.loaded != loaded || int64_t(w.widest) != widest || w.parameters != parameters || columns < w.from || columns >= w.to) continue;
+    Scene c = with_vector(whole, unsigned(4 / widest), Edges::window);
+    if (w.way == ByWords::registers) {
+      if (!words_in_registers(c)) continue;
+    } else {
+      c.s.skeleton = Template::ring;
+      c.s.min_blocks = w.way == ByWords::ring_of_two ? 2 : 1;
+      const std::optional<Schedule> chosen = ring_schedule(c.kernel, c.facts, c.device, c.s);
+      // Where parameters do not stay on chip, nor come again through slots, vectors are not slower.
+      if (!chosen || (parameters > 0 && chosen->column_slots == 0)) continue;
+      c.s = *chosen;
+    }
+    whole.s = c.s;
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void rows(Scene& c) {
   Schedule& s = c.s;
   s.skeleton = Template::rows;
+  if (by_words(c)) return;
   if (tiles(c)) return;
   const std::vector<Val> cut = choose_cut(c);
   const Row row = row_of(c, cut);

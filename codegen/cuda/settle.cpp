@@ -27,7 +27,7 @@ struct Settling {
   int64_t V = 1;
   size_t state = 16;  // bytes of the largest running state
 
-  int64_t vectors() const { return std::max<int64_t>(1, ceil_div(facts.columns + (s.edges == Edges::window ? V - 1 : 0), V)); }
+  int64_t vectors() const { return std::max<int64_t>(1, ceil_div(facts.columns + window_of(view, s) - 1, V)); }
 };
 
 std::string common(Settling& c) {

@@ -103,6 +103,16 @@ bool takes_formulas(const View& view) {
   return false;
 }
 
+int64_t window_of(const View& view, const Schedule& s) {
+  if (s.edges != Edges::window || view.flat) return 1;
+  const int64_t V = std::max<int>(1, s.lane[s.vector_axis]);
+  size_t widest = 1;
+  for (Val v : view.accesses)
+    if (view.wide(v)) widest = std::max(widest, bytes(view.kernel.operands[view.kernel.values[v].operand].type));
+  const bool held = s.skeleton == Template::rows && s.keep == Keep::registers;
+  return V * int64_t(widest) == 4 && (held || s.skeleton == Template::ring) ? 32 * V : V;
+}
+
 bool unpacks_again(const View& view, const Schedule& s) {
   const int kept = s.slots ? 33 : s.lanes_per_row <= 32 || takes_formulas(view) ? 32 : 16;
   return s.keep == Keep::registers && s.steps * std::max<int>(1, s.lane[s.vector_axis]) > kept;

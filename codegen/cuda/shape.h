@@ -79,6 +79,10 @@ inline size_t stage_bytes(size_t tile, size_t size) {
 /// element.
 bool walks(const Inst& access, unsigned axis);
 
+/// Rows in aligned windows: what they are aligned to, in elements. Where a lane takes a word at a time, the words of a warp are a line of memory
+/// (rows in registers, and the ring); else vectors. 1: rows begin where they begin.
+int64_t window_of(const View& view, const Schedule& schedule);
+
 /// Threads of a block: those of the schedule, and the ring's helpers (producer, publisher; gatherer in clusters; parameters).
 inline int block_threads(const Schedule& s) {
   if (s.skeleton != Template::ring) return s.threads;

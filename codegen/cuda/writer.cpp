@@ -143,7 +143,7 @@ std::string Writer::whole(Val load) const {
   Dim pitch = 1;
   for (const Axis& axis : kernel().axes)
     if (axis.reduced) pitch = pitch * axis.extent;
-  if (i.kind != Kind::load || !windows() || view.linear(i, true) != Dim(1) || view.linear(i, false) != pitch) return whole();
+  if (i.kind != Kind::load || !windows() || words() || view.linear(i, true) != Dim(1) || view.linear(i, false) != pitch) return whole();
   return "t.r * columns(a) + t.e + " + dec(V) + " <= rows(a) * columns(a)";
 }
 
@@ -156,6 +156,7 @@ bool Writer::scattered(Val a) const {
 
 std::string Writer::fetch_kind(Val load, bool streamed) const {
   if (streamed) return "kStreamed";
+  if (access(load).bytes < 4 && !words()) return "kPlain";  // ahead of a block's reductions they take registers
   if (access(load).early) return "kPlain";  // not behind the barriers of the reductions, where ptxas puts loads of read-only memory
   for (auto [in, out] : kernel().in_place)
     if (in == inst(load).operand) return "kPlain";

@@ -83,6 +83,8 @@ struct Writer {
   /// When a load may fetch its whole vector: where rows follow each other without gaps, an aligned window at the end of a row reads on
   /// into the neighbour's; only the last one of the tensor must not.
   std::string whole(Val load) const;
+  /// Are they taken a word a lane step (window_of)?
+  bool words() const { return windows() && window_of(view, schedule) > V; }
   bool windows() const { return schedule.edges == Edges::window && !view.flat; }
 };
 

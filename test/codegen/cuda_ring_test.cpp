@@ -64,7 +64,7 @@ TEST(Ring, HoldsEveryRow) {
         const Kernel& kernel = s.merged ? paired : written;
         const cuda::RingShape shape = cuda::ring_shape(kernel, s, columns);
         const int64_t V = s.lane[s.vector_axis];
-        const int64_t span = columns + (s.edges == Edges::window ? V - 1 : 0);
+        const int64_t span = columns + cuda::window_of(cuda::View(kernel, s.vector_axis), s) - 1;
         EXPECT_GE(shape.part * s.cluster, span) << where;
         EXPECT_GE(shape.slice * s.slices, shape.part) << where;
         EXPECT_GE(int64_t(s.steps) * s.threads * V, shape.slice) << where;

@@ -52,6 +52,15 @@ inline void ring_columns_stay(Schedule& s) { ring(s), with_columns(s, 2); }
 inline void ring_columns_again(Schedule& s) { ring(s), with_columns(s, 1); }
 inline void ring_columns_of_clusters(Schedule& s) { ring_of_clusters(s), with_columns(s, 1); }
 
+/// Rows that begin anywhere, a word a lane step.
+inline void by_words(Schedule& s) {
+  s.edges = Edges::window, s.lane[s.vector_axis] = 1, s.block[s.vector_axis] = 0;
+  for (Access& a : s.access) a.bytes = 4, a.early = a.staged = 0;
+}
+inline void ring_by_words(Schedule& s) { ring(s), by_words(s), with_columns(s, 2), s.steps = 5; }
+inline void ring_by_words_of_clusters(Schedule& s) { ring_of_clusters(s), by_words(s), s.steps = 3; }
+inline void rows_by_words(Schedule& s) { on_chip(s, Keep::registers, 1), by_words(s), s.slots = 0, s.steps = 9, s.rows_in_flight = 1; }
+
 /// Parts of 256 elements, 128 a group; of columns, 8 positions, 32 a group.
 inline void scan_parts(Schedule& s) { s.threads = s.lanes_per_row = 64, s.steps = 1, s.finish = Finish::last_block; }
 inline void scan_column_parts(Schedule& s) { s.threads = 64, s.lanes_per_row = 8, s.steps = 1, s.finish = Finish::last_block; }
@@ -91,6 +100,7 @@ inline const Skeleton kSkeletons[] = {
     {"rows_of_64", skeletons::kSoftmaxBf16, {{"N", 37}, {"C", 64}}},
     {"four_rows", skeletons::kCentre, {{"N", 37}, {"C", 100}}, skeletons::four_rows},
     {"rows_together", skeletons::kSoftmax, {{"N", 9}, {"C", 4096}}, skeletons::two_rows},
+    {"rows_by_words", skeletons::kScaled, {{"N", 9}, {"C", 515}}, skeletons::rows_by_words},
     {"rows_held_by_cluster", skeletons::kCentre, {{"N", 9}, {"C", 1000}}, skeletons::held_by_cluster, 8},
     {"rows_looped", skeletons::kSoftmax, {{"N", 9}, {"C", 4099}}, skeletons::looped},
     {"rows_shared", skeletons::kCentre, {{"N", 9}, {"C", 1001}}, skeletons::shared},
@@ -104,6 +114,8 @@ inline const Skeleton kSkeletons[] = {
     {"ring_columns_again", skeletons::kScaled, {{"N", 70}, {"C", 1024}}, skeletons::ring_columns_again, 1},
     {"ring_columns_odd", skeletons::kScaled, {{"N", 70}, {"C", 515}}, skeletons::ring_columns_again, 1},
     {"ring_columns_of_clusters", skeletons::kScaled, {{"N", 40}, {"C", 1100}}, skeletons::ring_columns_of_clusters, 4},
+    {"ring_by_words", skeletons::kScaled, {{"N", 70}, {"C", 515}}, skeletons::ring_by_words, 1},
+    {"ring_by_words_of_clusters", skeletons::kScaled, {{"N", 40}, {"C", 1101}}, skeletons::ring_by_words_of_clusters, 4},
     {"ring_of_lanes", skeletons::kCentre, {{"N", 70}, {"C", 1024}}, skeletons::ring_of_lanes, 1},
     {"column", skeletons::kCentreColumns, {{"N", 100}, {"C", 64}}},
     {"column_odd", skeletons::kCentreColumns, {{"N", 128}, {"C", 67}}},

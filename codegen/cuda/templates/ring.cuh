@@ -58,7 +58,8 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   typedef typename K::Row Row;
   // States in flight: more than rows between the fastest warp and the slowest. The queue holds more rows than slots do.
   enum { kWarps = Threads / 32, kResults = 8, kQueue = 32, kAhead = K::Kept && K::Folds == 1 ? Ahead : 0,
-         Last = K::Stores ? K::Folds : K::Folds - 1, kStay = ColumnSlots >= Slices };
+         Last = K::Stores ? K::Folds : K::Folds - 1, kStay = ColumnSlots >= Slices,
+         kWords = K::Windows && K::Window > K::V };
   enum : u32 { kDone = 0xffffffffu };
   struct Shared {
     u64 full[Slots], empty[Slots], columns_full[ColumnSlots], columns_empty[ColumnSlots], folded[kResults], arrived[kResults], merged[kResults], queued[kQueue];
@@ -83,7 +84,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   RD Ring(const Args& args, Shared& shared, char* dynamic)
       : a(args), sh(shared), slots(dynamic), policy(K::policy(args)), rows(K::rows(args)), columns(K::columns(args)),
         rank(Cluster > 1 ? cluster_rank() : 0), lane(threadIdx.x % 32), early{0, 0}, late{0, 0}, beside{0, 0} {
-    const Ix span = columns + (K::Windows ? K::V - 1 : 0);
+    const Ix span = columns + (K::Window - 1);
     part = whole(span, Cluster);
     slice = whole(part, Slices);
   }
@@ -228,19 +229,22 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       if constexpr (K::Copies && (S == 0 || !K::Kept)) barrier_wait<false>(sh.full + turn.slot, turn.parity);
       const char* slot = slot_at(turn.slot);
       u32 taken = 0;
+      by_words(from, to, [&](auto whole) {
 #pragma unroll
-      for (int j = 0; j < Steps; ++j) {
-        const Ix at = vector(j), e = from + at;
-        if (e < to) {
-          K::element_at(a, e, t);
-          if constexpr (K::Copies) {
-            K::load(Int<S>(), a, t, count_of(e, columns), slot, slice, at, row, raw[j]);
-            taken |= K::taken(Int<S>(), raw[j]);
-          } else {
-            K::load(Int<S>(), a, t, count_of(e, columns), policy, row, raw[j]);
+        for (int j = 0; j < Steps; ++j) {
+          const Ix at = vector(j), e = from + at;
+          if (there<whole.value>(j, e, to)) {
+            vector_at(from, j, t);
+            const int n = kWords && whole.value ? (int)K::V : count_of(e, columns);
+            if constexpr (K::Copies) {
+              K::load(Int<S>(), a, t, n, slot, slice, at, row, raw[j]);
+              taken |= K::taken(Int<S>(), raw[j]);
+            } else {
+              K::load(Int<S>(), a, t, n, policy, row, raw[j]);
+            }
           }
         }
-      }
+      });
       if constexpr (K::Copies) {
         if constexpr (S == Last || !K::Kept) {
           __syncwarp();
@@ -269,14 +273,16 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   template <int S> static RD constexpr bool loads_ahead() { return K::LoadsAhead && S == K::Folds; }
   template <int S> RD void load_ahead(At& t, Ix from, Ix end, typename K::template Raw<S> (&raw)[Steps]) {
     const Ix to = from + slice < end ? from + slice : end;
+    by_words(from, to, [&](auto whole) {
 #pragma unroll
-    for (int j = 0; j < Steps; ++j) {
-      const Ix e = from + vector(j);
-      if (e < to) {
-        K::element_at(a, e, t);
-        K::ahead(Int<S>(), a, t, count_of(e, columns), raw[j]);
+      for (int j = 0; j < Steps; ++j) {
+        const Ix e = from + vector(j);
+        if (there<whole.value>(j, e, to)) {
+          vector_at(from, j, t);
+          K::ahead(Int<S>(), a, t, kWords && whole.value ? (int)K::V : count_of(e, columns), raw[j]);
+        }
       }
-    }
+    });
   }
   template <int S> static RD constexpr bool uses_columns() { return K::ColumnsOf >> S & 1; }
   // The parameters beside a vector, just before they are used: until then they wait in shared memory, not in registers.
@@ -286,15 +292,23 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       taken |= K::taken_beside(Int<S>(), raw);
     }
   }
-  static RD Ix vector(int j) { return (Ix)(j * Threads + threadIdx.x) * K::V; }
+  // Where a lane's vectors lie in a slice. By words the constant comes last: addresses are a register and a number.
+  static RD Ix vector(int j) { return kWords ? mine() + (Ix)(j * Threads * K::V) : (Ix)(j * Threads + threadIdx.x) * K::V; }
+  static RD Ix mine() { return (Ix)threadIdx.x * K::V; }
+  RD void vector_at(Ix from, int j, At& t) {
+    if constexpr (kWords) K::element_at(a, from + mine(), (Ix)(j * Threads * K::V), t);
+    else K::element_at(a, from + vector(j), t);
+  }
+  // Is there a vector j of a lane, which begins at e? By words, in the warps that in_slice calls whole only the last one may be missing.
+  template <bool Whole> static RD bool there(int j, Ix e, Ix to) { return kWords && Whole ? j + 1 < Steps || e < to : e < to && (!kWords || e + K::V > 0); }
   // `f` with every vector of a slice that is there, or `none` with its place. Whole: none of them is short, and the compiler knows it.
   template <bool Whole, class F, class N> RD void each_vector(At& t, Ix from, Ix to, F f, N none) {
 #pragma unroll
     for (int j = 0; j < Steps; ++j) {
       const Ix e = from + vector(j);
-      if (e < to) {
+      if (there<Whole>(j, e, to)) {
         if constexpr (Whole) __builtin_assume(e >= 0);
-        K::element_at(a, e, t);
+        vector_at(from, j, t);
         f(j, Whole ? (int)K::V : count_of(e, columns));
       } else {
         none(j);
@@ -305,7 +319,12 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   template <class F> RD void in_slice(Ix from, Ix to, F f) {
     const u32 warp = threadIdx.x / 32, last = (u32)(to - 1 - from) / K::V % Threads / 32;
     const bool begins = from < 0 && warp == 0, ends = to == columns && (to - from) % K::V != 0 && warp == last;
-    if (!K::Windows || !(begins || ends)) f(Flag<true>());
+    const bool misses = kWords && Steps > 1 && to - from < (Ix)((Steps - 2) * Threads + warp * 32 + 32) * K::V;
+    if (!K::Windows || !(begins || ends || misses)) f(Flag<true>());
+    else f(Flag<false>());
+  }
+  template <class F> RD void by_words(Ix from, Ix to, F f) {
+    if constexpr (kWords) in_slice(from, to, f);
     else f(Flag<false>());
   }
   template <int S> RD void fold(At& t, const Row& row, u32 q, Turn<Slots>& turn) {

@@ -36,10 +36,20 @@
 @let skewed = 
 @end
 @// (A sum of what is constant and what is not: its constant becomes part of an instruction.)
-@if Steps > 1
+@if Words && Steps > 1
+@let element = (Ix)lane * $V - skew + s * $(Lanes * Cluster * V)
+@elif Steps > 1
 @let element = (Ix)lane * $V + s * $(Lanes * Cluster * V)$skewed
 @else
 @let element = (Ix)lane * $V$skewed
+@end
+@// Is there something of a vector, and all of it? By words the numbers in the text say it of all but the first step and the last ones.
+@if Words
+@let there = $inside || (left > 0 && e + $V > 0)
+@let all_there = $inside || (e >= 0 && left >= $V)
+@else
+@let there = left > 0
+@let all_there = e >= 0 && left >= $V
 @end
 @if R > 1 && Group > 1
 @let own = base + i * $Group + line
@@ -49,13 +59,13 @@
 @let own = base + line
 @end
 @if Group * R == 1
-@let store_when = left > 0
+@let store_when = $there
 @let row_store_when = lane == 0
 @elif Exact
 @let store_when = $own < rows
 @let row_store_when = $own < rows && lane == 0
 @else
-@let store_when = left > 0 && $own < rows
+@let store_when = ($there) && $own < rows
 @let row_store_when = $own < rows && lane == 0
 @end
 @if Wide
@@ -89,7 +99,7 @@
 @if !Exact
         const Ix left = columns - e;
 @end
-        @block !Exact : if (left > 0)
+        @block !Exact : if ($there)
           @body length
           @body element_at t=t$[i:R]
           @body load0 t=t$[i:R] row=row$[i:R] raw=raw$[i:R]$[s:Steps]
@@ -112,7 +122,10 @@
         @body skew t=t$[i:R]
         @unroll s Steps
           const Ix e = $element;
-          @block !Exact : if (columns - e > 0)
+@if !Exact
+          const Ix left = columns - e;
+@end
+          @block !Exact : if ($there)
             @body element_at t=t$[i:R]
             @body cut t=t$[i:R] row=row$[i:R] raw=raw$[i:R]$[s:Steps] keep=$keep
           @end
@@ -136,11 +149,11 @@
             const Ix left = columns - e;
 @if Windows
             // Nearly all vectors of an aligned window are whole: they take a path without a condition an element.
-            if (e >= 0 && left >= $V) {
+            if ($all_there) {
               const int n = $V;
               @body element_at t=t$[i:R]
               @body fold$S t=t$[i:R] row=row$[i:R] keep=$keep acc=acc$[i:Together]
-            } else if (left > 0) {
+            } else if ($there) {
 @else
             if (left > 0) {
 @end
