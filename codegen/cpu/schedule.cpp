@@ -173,7 +173,7 @@ Joint comb_axes(const Kernel& kernel, const Facts& facts, int width, const Weigh
         kernel.axes[inner].reduced != kernel.has_reductions())
       continue;
     for (size_t outer = 0; outer < kernel.axes.size(); ++outer) {
-      if (outer == inner || kernel.axes[outer].reduced || facts.extents[outer] < 2 * width) continue;
+      if (outer == inner || kernel.axes[outer].reduced || facts.extents[outer] < (kernel.has_reductions() ? 4 : 1) * width / 2) continue;
       double total = 0.5;
       size_t n = 0, staged = 0;
       for (const Inst& inst : kernel.values) {
@@ -186,6 +186,8 @@ Joint comb_axes(const Kernel& kernel, const Facts& facts, int width, const Weigh
         else if (contiguous(kernel, inst, access, outer)) total += moved;
         else total += (inst.kind == Kind::store ? 0.8 : 0.6) * width;
       }
+      const int64_t reach = facts.extents[outer];  // bytes of a block of packed weights are few
+      total *= static_cast<double>((reach + width - 1) / width * width) / static_cast<double>(reach);
       if (staged && (best.outer == kNone || total < best.cost)) best = {outer, inner, total, 1};
     }
   }
