@@ -45,6 +45,7 @@ struct Launch {
   uint64_t state_bytes = 0;       // workspace for partial states
   uint32_t counters = 0;          // 32-bit counters
   bool policy = false;
+  bool together = false;          // blocks wait for each other: all must run at once
   bool empty = false;             // nothing to do: no launch
 };
 

@@ -37,7 +37,7 @@ void field(std::string& out, const char* name, uint64_t value) {
 std::string bytes(const Schedule& s) {
   Writer w;
   for (uint8_t n : {uint8_t(s.skeleton), uint8_t(s.keep), uint8_t(s.edges), uint8_t(s.finish)}) w.number(n, 1);
-  for (uint16_t n : {s.threads, s.min_blocks, s.lanes_per_row, s.rows_in_flight, s.cluster, s.steps, s.baked}) w.number(n, 2);
+  for (uint16_t n : {s.threads, s.min_blocks, s.lanes_per_row, s.rows_in_flight, s.cluster, s.team, s.steps, s.baked}) w.number(n, 2);
   for (uint8_t n : {s.slots, s.slices, s.ahead, s.column_slots, s.vector_axis}) w.number(n, 1);
   for (uint16_t n : s.lane) w.number(n, 2);
   for (uint16_t n : s.block) w.number(n, 2);
@@ -62,7 +62,7 @@ std::optional<Schedule> parse_schedule(std::string_view text) {
   Schedule s;
   s.skeleton = Template(number(1)), s.keep = Keep(number(1)), s.edges = Edges(number(1)), s.finish = Finish(number(1));
   good &= s.skeleton <= Template::cpu_tile && s.keep <= Keep::cache_buffer && s.edges <= Edges::each && s.finish <= Finish::next_kernel;
-  for (uint16_t* n : {&s.threads, &s.min_blocks, &s.lanes_per_row, &s.rows_in_flight, &s.cluster, &s.steps, &s.baked}) *n = number(2);
+  for (uint16_t* n : {&s.threads, &s.min_blocks, &s.lanes_per_row, &s.rows_in_flight, &s.cluster, &s.team, &s.steps, &s.baked}) *n = number(2);
   for (uint8_t* n : {&s.slots, &s.slices, &s.ahead, &s.column_slots, &s.vector_axis}) *n = number(1);
   for (uint16_t& n : s.lane) n = number(2);
   for (uint16_t& n : s.block) n = number(2);
@@ -88,6 +88,7 @@ std::string print(const Schedule& s) {
   if (s.lanes_per_row > 1) field(out, "lanes_per_row", s.lanes_per_row);
   if (s.rows_in_flight > 1) field(out, "rows_in_flight", s.rows_in_flight);
   if (s.cluster > 1) field(out, "cluster", s.cluster);
+  field(out, "team", s.team);
   field(out, "steps", s.steps);
   field(out, "slots", s.slots);
   field(out, "slices", s.slices);

@@ -35,6 +35,7 @@ const NumberField kNumbers[] = {
     {"lanes_per_row", &Schedule::lanes_per_row, nullptr},
     {"rows_in_flight", &Schedule::rows_in_flight, nullptr},
     {"cluster", &Schedule::cluster, nullptr},
+    {"team", &Schedule::team, nullptr},
     {"steps", &Schedule::steps, nullptr},
     {"baked", &Schedule::baked, nullptr},
     {"slots", nullptr, &Schedule::slots},

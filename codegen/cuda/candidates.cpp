@@ -48,7 +48,10 @@ void rows(CandidateList& list) {
 void ring(CandidateList& list) {
   const Schedule& s = list.own();
   const int slices = std::max<int>(1, s.slices);
-  list.combine({{"slots=0"}, each("cluster", {std::max(1, s.cluster / 2), int(s.cluster), s.cluster * 2}), each("slices", {std::max(1, slices / 2), slices, slices * 2}),
+  if (s.team) list.combine({{"slots=0"}, each("team", {s.team / 2, int(s.team)}), each("slices", {slices, slices * 2}),
+                            each("threads", {256, int(s.threads)}), each("ahead", {1, 2, 3})});
+  const int cluster = s.team ? 16 : s.cluster;
+  list.combine({{"slots=0 team=0"}, each("cluster", {std::max(1, cluster / 2), cluster, cluster * 2}), each("slices", {std::max(1, slices / 2), slices, slices * 2}),
                 each("threads", {256, int(s.threads), 512}), each("ahead", {0, 1})});
   if (!s.cut.empty()) list.combine({{std::string(kLeaveRing) + " keep=registers"}, each("lanes_per_row", {512, 1024}), each("min_blocks", {1, 2})});
   list.combine({{std::string(kLeaveRing) + " keep=reload"}, each("threads", {512, 1024}), each("rows_in_flight", {2, 4}), each("min_blocks", {1, 2})});

@@ -389,7 +389,8 @@ std::string Emitter::entry() const {
     case Template::transpose: return "transpose<K, " + threads + ", " + n(s_.block[s_.vector_axis]) + ">(a);";
     case Template::ring:
       return "ring<K, " + threads + ", " + n(std::max<int>(1, s_.cluster)) + ", " + n(std::max<int>(1, s_.steps)) + ", " +
-             n(std::max<int>(1, s_.slots)) + ", " + n(std::max<int>(1, s_.slices)) + ", " + n(s_.ahead) + ", " + n(std::max<int>(1, s_.column_slots)) + ">(a);";
+             n(std::max<int>(1, s_.slots)) + ", " + n(std::max<int>(1, s_.slices)) + ", " + n(s_.ahead) + ", " + n(std::max<int>(1, s_.column_slots)) + ", " +
+             n(std::max<int>(1, s_.team)) + ">(a);";
     case Template::scan:
       if (s_.finish == Finish::last_block && column_) return "scan_column_parts<K, " + n(s_.lanes_per_row) + ", " + n(s_.steps) + ", " + threads + ">(a);";
       if (s_.finish == Finish::last_block) return "scan_parts<K, " + n(s_.steps) + ", " + threads + ">(a);";
@@ -411,7 +412,7 @@ std::vector<std::string> Emitter::skeletons() const {
     case Template::column: return {"column.cuh"};
     case Template::split: return {"split.cuh"};
     case Template::transpose: return {"transpose.cuh"};
-    case Template::ring: return {"cluster.cuh", "async.cuh", "ring.cuh"};
+    case Template::ring: return {"cluster.cuh", "async.cuh", "team.cuh", "ring.cuh"};
     case Template::scan:
       if (s_.finish == Finish::last_block) return {"scan.cuh", "scan_parts.cuh"};
       return {"scan.cuh"};

@@ -95,6 +95,14 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
       out.cluster = uint32_t(cluster);
       const RingShape shape = ring_shape(kernel, s, facts.columns);
       out.shared = uint32_t(s.slots * shape.slot_bytes + s.column_slots * shape.column_slot_bytes);
+      if (s.team) {
+        const int64_t teams = std::min<int64_t>(std::max<int64_t>(1, device.multiprocessors / s.team), facts.rows);
+        blocks = teams * s.team;
+        out.together = true;
+        out.counters = uint32_t(34 + teams * team_words(kernel, s) * 2);  // a counter, and boards from the next 128 bytes on
+        break;
+      }
+      out.counters = 2;
       blocks = std::min<int64_t>(std::max<int64_t>(1, device.resident_clusters(cluster) * std::max<int>(1, s.min_blocks)), facts.rows) * cluster;
       break;
     }
@@ -118,7 +126,6 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
   const int64_t turns = ceil_div(splits * std::min(blocks, resident), resident);
   out.grid[1] = uint32_t(ceil_div(splits, turns));
   if (s.finish == Finish::last_block && s.skeleton != Template::scan) out.counters = out.grid[0];
-  if (s.skeleton == Template::ring) out.counters = 2;
   if (s.finish != Finish::last_block) out.state_bytes = 0;
   // Streamed lines that stay leave room for the stores: it pays where the call is much larger than the L2.
   out.policy = facts.footprint >= 4 * device.l2_bytes;

@@ -9,8 +9,9 @@ namespace {
 
 constexpr int64_t KiB = 1024;
 constexpr int64_t kMostSlots = 24;        // the row queue of ring.cuh holds the rows of as many
-constexpr int64_t kMostThreads = 928;     // besides 96 helpers
-
+constexpr int64_t kMostThreads = 896;     // besides up to 128 helpers
+constexpr int64_t kResults = 8;           // states in flight, and boards of a team (ring.cuh)
+constexpr int64_t kMostAhead = 3;         // rows of a team: a board waits for twice as many and two (team.cuh)
 
 bool streams(const View& view, Val v) {
   const Inst& inst = view.kernel.values[v];
@@ -49,12 +50,18 @@ int64_t column_bytes(const View& view, const Schedule& s, const RingShape& shape
   return (shape.slice + (s.edges == Edges::window ? 2 * shape.granule : 0)) * size_of(view, v) + 16;
 }
 
-/// Shared memory beside the slots: states and barriers, for as many warps as there may be.
-int64_t states_and_barriers(const Kernel& kernel, int64_t cluster) {
+int64_t largest_state(const Kernel& kernel) {
   size_t state = 16;
   for (size_t i = 0; i < View(kernel).folds(); ++i) state = std::max(state, state_layout(kernel, i, 1).bytes);
-  return 2 * KiB + 8 * (kMostThreads / 32 + cluster + 1) * int64_t(state);
+  return int64_t(state);
 }
+
+/// Shared memory beside the slots: states and barriers, for as many warps as there may be.
+int64_t states_and_barriers(const Kernel& kernel, int64_t cluster) {
+  return 2 * KiB + kResults * (kMostThreads / 32 + cluster + 1) * largest_state(kernel);
+}
+
+int64_t blocks_of_row(const Schedule& s) { return std::max<int>({1, s.cluster, s.team}); }
 
 /// Shared memory that slots of parameters take, also where this call's strides keep them out.
 int64_t columns_held(const Kernel& kernel, const Schedule& s, const RingShape& shape) {
@@ -126,12 +133,17 @@ RingShape ring_shape(const Kernel& kernel, const Schedule& s, int64_t columns) {
   const std::vector<Val> columns_of = ring_columns(view, s);
   for (Val v : columns_of) out.granule = std::max(out.granule, 16 / size_of(view, v));
   auto whole = [&](int64_t n, int64_t by) { return ceil_div(ceil_div(n, by), out.granule) * out.granule; };
-  out.part = whole(columns + window - 1, std::max<int>(1, s.cluster));
+  out.part = whole(columns + window - 1, blocks_of_row(s));
   out.slice = whole(out.part, std::max<int>(1, s.slices));
   out.slot_bytes = out.slice * out.row_bytes + (ring_windowed(view, s) ? 16 * loads : 0);
   for (Val v : columns_of)
     if (s.access[view.access_of[v]].staged) out.column_slot_bytes += column_bytes(view, s, out, v);
   return out;
+}
+
+int64_t team_words(const Kernel& kernel, const Schedule& s) {
+  const int64_t words = largest_state(kernel) / 4;
+  return kResults * ceil_div(words * s.team, 16) * 16;
 }
 
 std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& device, Schedule& s) {
@@ -143,8 +155,11 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   if (facts.rows >= int64_t{1} << 31) return "skeleton=ring: 2^31 rows and more are not counted";
   const std::vector<Val> loads = ring_loads(view, facts);
   if (loads.empty()) return "skeleton=ring: a load has no runs for bulk copies";
-  if (s.threads > kMostThreads) return "threads=" + std::to_string(s.threads) + ": at most 928 besides the ring's helpers";
+  if (s.threads > kMostThreads) return "threads=" + std::to_string(s.threads) + ": at most 896 besides the ring's helpers";
   if (!s.slices) return "slices: 1 to 255 are expected";
+  if (s.team == 1 || s.team > device.multiprocessors)
+    return "team=" + std::to_string(s.team) + ": 2 to " + std::to_string(device.multiprocessors) + " blocks, one a multiprocessor, are expected";
+  if (s.team) s.cluster = s.min_blocks = 1;
   s.skeleton = Template::ring;
   s.cut = loads;
   s.column_slots = std::min(s.column_slots, s.slices);
@@ -156,14 +171,14 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   if (!s.slots || s.slots > fit) s.slots = uint8_t(std::max<int64_t>(fit, 0));
   if (!s.slots) return "slices: a slot of " + std::to_string(shape.slot_bytes) + " bytes does not fit into shared memory";
   if (s.keep != Keep::reload) s.keep = s.slots >= s.slices ? Keep::shared : Keep::reload;
-  if (s.keep == Keep::reload || view.folds() > 1 || s.slots < 2 * s.slices) s.ahead = 0;
-  s.ahead = std::min<uint8_t>(s.ahead, 1);
+  if (s.keep == Keep::reload || view.folds() > 1) s.ahead = 0;
+  else s.ahead = uint8_t(std::min<int64_t>({s.ahead, s.slots / s.slices - 1, s.team ? kMostAhead : 1}));
   s.lanes_per_row = s.threads;
   s.steps = uint16_t(std::min<int64_t>(ceil_div(shape.slice, int64_t(s.threads) * std::max<int>(1, s.lane[s.vector_axis])), 1024));
   if (s.steps > 32) return "threads=" + std::to_string(s.threads) + ": slices of so many vectors a lane do not fit into registers";
   s.rows_in_flight = 1;
   s.block[s.vector_axis] = 0;
-  s.dynamic_rows = true;
+  s.dynamic_rows = !s.team;
   s.finish = Finish::none;
   for (Access& a : s.access) a.early = a.staged = 0;
   for (Val v : ring_columns(view, s)) s.access[view.access_of[v]].staged = facts.access[view.access_of[v]].step[s.vector_axis] == 1;
@@ -226,16 +241,31 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
     const int64_t slots = fitting(), vectors = ceil_div(shape.slice, V), steps = ceil_div(vectors, most_threads);
     s.threads = uint16_t(std::max<int64_t>(128, ceil_div(ceil_div(vectors, steps), 32) * 32));
     s.keep = slots >= s.slices ? Keep::shared : Keep::reload;
-    s.ahead = slots >= 2 * s.slices + (s.column_slots == s.slices ? 1 : 2);
+    s.ahead = s.team ? kMostAhead : slots >= 2 * s.slices + (s.column_slots == s.slices ? 1 : 2);
     s.slots = 0;
     return fit_ring(kernel, facts, device, s).empty();
+  };
+  // The smallest team that holds a row, three that are folded ahead, one that comes, and the parameters (layer_norm f32 [1048576], one, two and three
+  // rows ahead: 0.37, 0.67, 0.87; four slots of 32 KiB instead of five, [131072]: 0.62, 0.89 with two ahead).
+  auto team_up = [&] {
+    if (window || blocks > 1 || view.folds() > 1) return false;
+    for (int64_t teams = device.multiprocessors / 2; teams > 0; --teams) {
+      s.team = uint16_t(device.multiprocessors / teams), s.column_slots = 0;
+      if (!cut_up(1, 34 * KiB, 1)) continue;
+      if (ring_shape(kernel, s, facts.columns).part * row_bytes < 20 * KiB) break;  // less is over before the blocks have met
+      s.column_slots = beside ? s.slices : 0;
+      if (fitting() >= 5 * s.slices && take()) return true;
+    }
+    s.team = 0;
+    return false;
   };
   if (beside) {
     // They stay beside two rows in the smallest cluster whose slices are no less than 20 KiB (layer_norm f32 [65536], one slice of 32 KiB 1.00, four of
     // 8 KiB 0.76), with two slots for the row behind; at last with one (layer_norm f32 [196608]: two slices 0.85, four 0.83) or in smaller slices
     // (rms_norm f32 [262144]: five slices 0.94, three 0.91).
     const int64_t largest = deviations && window && V <= 4 ? 4 : device.max_cluster;  // beyond, lanes that load each element are not slower
-    for (bool last : {false, true})
+    for (bool last : {false, true}) {
+      if (last && team_up()) return s;
       for (int64_t cluster = 1; cluster <= largest; cluster *= 2)
         for (int64_t least = 1; least <= 6; ++least) {
           s.column_slots = 0;
@@ -245,8 +275,11 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
           s.column_slots = s.slices;
           if (fitting() >= 2 * s.slices + (last && deviations ? 1 : 2) && take()) return s;
         }
+    }
     s.column_slots = 0;
   }
+  // Where a cluster has no room for the next row, or not even for one (softmax f32 [1048576]: copied again 0.83, by a team 0.92).
+  if (row > device.max_cluster * 100 * KiB && team_up()) return s;
   // Others come again for each row: through slots where they lie between pieces or rows are copied again, else lanes ask for them a slice ahead.
   const bool again = beside && !folds && !(deviations && window && V <= 4);
   int64_t cluster = 1;

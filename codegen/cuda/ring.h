@@ -28,6 +28,9 @@ inline bool in_words(const View& view, const Schedule& s) { return window_of(vie
 /// Parameters of the columns (scale, bias) that may stand in slots of their own.
 std::vector<Val> ring_columns(const View& view, const Schedule& schedule);
 
+/// Teams (templates/team.cuh): the words of 64 bits through which the blocks of one meet, zero before and after a launch.
+int64_t team_words(const Kernel& kernel, const Schedule& schedule);
+
 /// Fills in what follows from cluster, slices, threads, keep, column_slots and (0 = as many as fit) slots: steps, cut, ahead, and whether the lanes
 /// load themselves (slots = 0) because bulk copies cannot take this call. "" or why the kernel cannot run like that.
 std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& device, Schedule& schedule);

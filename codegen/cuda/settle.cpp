@@ -34,6 +34,7 @@ std::string common(Settling& c) {
   Schedule& s = c.s;
   if (s.threads < 32 || s.threads > 1024 || s.threads % 32) return "threads=" + text(s.threads) + ": a multiple of 32 up to 1024 is expected";
   if (s.rows_in_flight < 1 || s.rows_in_flight > 32) return "rows_in_flight=" + text(s.rows_in_flight) + ": 1 to 32 are expected";
+  if (s.skeleton != Template::ring) s.team = 0;
   if (!pow2(s.cluster) || s.cluster > c.device.max_cluster) return "cluster=" + text(s.cluster) + ": a power of two up to " + text(c.device.max_cluster) + " is expected";
   s.min_blocks = uint16_t(std::clamp<int>(s.min_blocks, 1, std::min(32, 2048 / s.threads)));
   if (s.access.size() != c.view.accesses.size()) return "access: " + text(int64_t(c.view.accesses.size())) + " entries are expected";

@@ -83,10 +83,10 @@ bool walks(const Inst& access, unsigned axis);
 /// (rows in registers, and the ring); else vectors. 1: rows begin where they begin.
 int64_t window_of(const View& view, const Schedule& schedule);
 
-/// Threads of a block: those of the schedule, and the ring's helpers (producer, publisher; gatherer in clusters; parameters).
+/// Threads of a block: those of the schedule, and the ring's helpers (producer, publisher; gatherer in clusters and teams; parameters).
 inline int block_threads(const Schedule& s) {
   if (s.skeleton != Template::ring) return s.threads;
-  return s.threads + 64 + (s.cluster > 1 ? 32 : 0) + (s.slots && s.column_slots ? 32 : 0);
+  return s.threads + 64 + (s.cluster > 1 || s.team ? 32 : 0) + (s.slots && s.column_slots ? 32 : 0);
 }
 
 /// Calls `f` with every value that `inst` reads: arguments, extras, guard.

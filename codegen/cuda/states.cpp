@@ -160,9 +160,12 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
   const std::string x = many ? "[e]" : "", self = "AccOf<" + n(sweep) + ">";
   const std::string loop = many ? "    " + each_begin(layout.lanes) + "\n" : "";
   const std::string end = many ? "    " + each_end(layout.lanes) + "\n" : "";
+  size_t words = 0, behind = 0;  // of 32 bits, up to the last field that travels
   const bool equal = alike(w.schedule), rest = keeps_rest(kernel, w.schedule, sweep);
   std::string members, zero, merge, settle, peer, fresh, put, get;
   for (const auto& f : layout.fields) {
+    behind += bytes(f.type) * layout.lanes;
+    if (f.name[0] != 'd') words = (behind + 3) / 4;
     members += "  " + c_type(f.type) + " " + f.name + (many ? "[" + n(layout.lanes) + "]" : "") + ";\n";
     if (f.name[0] == 'd' && !rest) {  // 0 once a lane has settled: it does not travel
       peer += "    out." + f.name + x + " = 0;\n";
@@ -212,7 +215,7 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
                " = " + m + " * (" + c + " * r) + o." + m + " * (o." + c + " * r);\n      " + c + " = count;\n    }\n";
     }
   }
-  std::string out = "template <> struct __align__(8) " + self + " {\n  enum { Meets = " + n(rest) + " };\n" + members;
+  std::string out = "template <> struct __align__(8) " + self + " {\n  enum { Meets = " + n(rest) + ", Words = " + n(words) + " };\n" + members;
   const std::string inl = "  __device__ __forceinline__ ";
   if (rest) out += "  template <int Lanes>" + inl.substr(1) + "void meet() {\n" + meet_text(kernel, kernel.sweeps[sweep].reductions[0]) + "  }\n";
   out += inl + "void zero() {\n" + loop + zero + end + "  }\n";

@@ -104,13 +104,13 @@ class CudaBackend final : public Backend {
     if (Status s = current.status(); !s) return s;
     void* block = const_cast<std::byte*>(args.data());  // one parameter: the struct, by value
     // Older drivers cannot capture such launches; without the attribute the kernel's wait waits for nothing.
-    const bool dependent = code.artifact->schedule.dependent_launch && gpu_.driver->version >= 12030;
-    if (launch.cluster <= 1 && !dependent) {
+    const bool dependent = code.artifact->schedule.dependent_launch && !launch.together && gpu_.driver->version >= 12030;
+    if (launch.cluster <= 1 && !dependent && !launch.together) {
       const CUresult result = gpu_.driver->cuLaunchKernel_(code.function.function, launch.grid[0], launch.grid[1], launch.grid[2], launch.block, 1, 1,
                                                            launch.shared, static_cast<CUstream>(stream), &block, nullptr);
       return result == CUDA_SUCCESS ? Status(Done{}) : check(*gpu_.driver, result, "cuLaunchKernel");
     }
-    CUlaunchAttribute attributes[2];
+    CUlaunchAttribute attributes[3];
     CUlaunchConfig config{};
     config.gridDimX = launch.grid[0], config.gridDimY = launch.grid[1], config.gridDimZ = launch.grid[2];
     config.blockDimX = launch.block, config.blockDimY = config.blockDimZ = 1;
@@ -121,6 +121,11 @@ class CudaBackend final : public Backend {
       CUlaunchAttribute& a = attributes[config.numAttrs++];
       a.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
       a.value.clusterDim.x = launch.cluster, a.value.clusterDim.y = a.value.clusterDim.z = 1;
+    }
+    if (launch.together) {
+      CUlaunchAttribute& a = attributes[config.numAttrs++];
+      a.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+      a.value.cooperative = 1;
     }
     if (dependent) {
       CUlaunchAttribute& a = attributes[config.numAttrs++];

@@ -127,8 +127,8 @@ class SimtBackend final : public Backend {
     for (const Region& region : regions)
       if (region.bytes) f_.add(memory.get(), const_cast<void*>(region.begin), region.bytes, "operand", 0);
     const uint32_t block[3] = {launch.block, 1, 1};
-    // Random order, all races, and enough clusters side by side for kernels whose blocks wait for each other.
-    const SimtOptions options{++code.launches, 0, 2, 0, 1, 0};
+    // Random order, all races, and side by side what waits for each other.
+    const SimtOptions options{++code.launches, 0, 2, 0, launch.together ? launch.grid[0] : 1, 0};
     const SimtResult* result = f_.launch(code.kernel.get(), code.artifact->entry.c_str(), memory.get(), launch.grid, block, launch.cluster,
                                          launch.shared, args.data(), args.size(), &options);
     Status done = result->fault == 0 ? Status(Done{}) : Status(internal_error(std::string("simt: ") + result->text));

@@ -35,6 +35,40 @@ TEST_P(Orders, GiveTheSameBits) {
 
 INSTANTIATE_TEST_SUITE_P(Cuda, Orders, ::testing::ValuesIn(kSkeletons), [](const auto& info) { return info.param.name; });
 
+// Blocks of a team know by the number beside a word that it belongs to this meeting, and fold no row on before three others are stored: without
+// either, a state of another row is taken for this one's.
+TEST(Orders, StatesOfTeamsBelongToTheirMeeting) {
+  if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
+  const Skeleton* team = nullptr;
+  for (const Skeleton& skeleton : kSkeletons)
+    if (std::string(skeleton.name) == "ring_of_team") team = &skeleton;
+  ASSERT_NE(team, nullptr);
+  const Subject s = subject(team->text);
+  const std::vector<Tensor> inputs = inputs_of(*team, s);
+  How how = how_of(*team);
+  how.order = SIMT_FORWARD;
+  const Ran right = run(s, team->sizes, inputs, how);
+  ASSERT_EQ(right.trouble, "");
+  struct Fault {
+    const char *from, *to;
+  };
+  for (const Fault& fault : {Fault{">> 32) == number", ">> 32) != 0"}, {"(u64)number << 32", "(u64)1 << 32"},
+                             {"post(boards_at(counters) + i, 0)", "(void)0"}}) {
+    how.edit = [&](std::string& text) {
+      const size_t at = text.find(fault.from);
+      ASSERT_NE(at, text.npos) << fault.from;
+      text.replace(at, std::string(fault.from).size(), fault.to);
+    };
+    bool seen = false;
+    for (simt_order order : {SIMT_FORWARD, SIMT_REVERSE, SIMT_RANDOM}) {
+      how.order = order;
+      const Ran now = run(s, team->sizes, inputs, how);
+      seen |= now.trouble != "" || now.outputs != right.outputs;
+    }
+    EXPECT_TRUE(seen) << fault.from << " -> " << fault.to;
+  }
+}
+
 TEST(Skeletons, HoldEveryTemplate) {
   if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
   std::map<std::string, std::string> left = template_files();

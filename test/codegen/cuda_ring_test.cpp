@@ -48,7 +48,7 @@ std::vector<Binding> calls(const Kernel& kernel, const Sizes& sizes) {
 
 TEST(Ring, HoldsEveryRow) {
   const cuda::Device device = cuda::device(90);
-  size_t rings = 0, kept = 0, again = 0;
+  size_t rings = 0, kept = 0, again = 0, teams = 0;
   for (const Case& c : kRows) {
     const Kernel written = kernel_of(c.text), paired = merge_sweeps(written);
     for (int64_t columns : lengths()) {
@@ -65,21 +65,27 @@ TEST(Ring, HoldsEveryRow) {
         const cuda::RingShape shape = cuda::ring_shape(kernel, s, columns);
         const int64_t V = s.lane[s.vector_axis];
         const int64_t span = columns + cuda::window_of(cuda::View(kernel, s.vector_axis), s) - 1;
-        EXPECT_GE(shape.part * s.cluster, span) << where;
+        EXPECT_GE(shape.part * std::max(s.cluster, s.team), span) << where;
         EXPECT_GE(shape.slice * s.slices, shape.part) << where;
         EXPECT_GE(int64_t(s.steps) * s.threads * V, shape.slice) << where;
         EXPECT_EQ(shape.slice % V, 0) << where;
         EXPECT_EQ(shape.slice * shape.row_bytes % 16, 0) << where;
         const Launch l = cuda::launch(written, s, f, device);
-        EXPECT_LE(l.shared + 8 * 1024, device.shared_per_block) << where;
+        EXPECT_LE(l.shared + 7 * 1024, device.shared_per_block) << where;  // states, barriers, and 1 KiB of the system
         EXPECT_LE(l.block, 1024u) << where;
-        EXPECT_EQ(l.grid[0] % s.cluster, 0u) << where;
+        EXPECT_EQ(l.grid[0] % std::max(s.cluster, s.team), 0u) << where;
+        EXPECT_EQ(l.together, s.team > 0) << where;
+        if (s.team) {  // all of its blocks run at once, each alone on a multiprocessor
+          EXPECT_LE(l.grid[0], uint32_t(device.multiprocessors)) << where;
+          EXPECT_EQ(s.cluster, 1) << where;
+          ++teams;
+        }
         if (s.keep == Keep::shared) {
           EXPECT_GE(s.slots, s.slices * (1 + s.ahead)) << where;
         }
         EXPECT_EQ(s.slots == 0, s.cut.empty()) << where;
         // Who owns what, and in which order it is added.
-        for (auto field : {&Schedule::threads, &Schedule::cluster, &Schedule::steps}) EXPECT_EQ(s.*field, (*first).*field) << where;
+        for (auto field : {&Schedule::threads, &Schedule::cluster, &Schedule::team, &Schedule::steps}) EXPECT_EQ(s.*field, (*first).*field) << where;
         EXPECT_EQ(s.slices, first->slices) << where;
         EXPECT_EQ(V, first->lane[s.vector_axis]) << where;
         EXPECT_EQ(s.edges, first->edges) << where;
@@ -89,6 +95,7 @@ TEST(Ring, HoldsEveryRow) {
   }
   EXPECT_GT(kept, 100u);
   EXPECT_GT(again, 20u);
+  EXPECT_GT(teams, 20u);
   EXPECT_GT(rings, kept + again) << "lanes that load themselves";
 }
 
@@ -121,14 +128,34 @@ TEST(Ring, RefusesWhatDoesNotFit) {
   const Schedule start = cuda::schedule(kernel, f, cuda::device(90));
   auto fit = [&](uint16_t cluster, uint8_t slices, uint16_t threads) {
     Schedule s = start;
-    s.cluster = cluster, s.slices = slices, s.threads = threads, s.slots = 0, s.keep = Keep::shared;
+    s.team = 0, s.cluster = cluster, s.slices = slices, s.threads = threads, s.slots = 0, s.keep = Keep::shared;
     return cuda::fit_ring(s.merged ? merge_sweeps(kernel) : kernel, f, cuda::device(90), s);
   };
   EXPECT_EQ(fit(16, 8, 512), "");
   EXPECT_NE(fit(1, 1, 512).find("does not fit into shared memory"), std::string::npos) << fit(1, 1, 512);
   EXPECT_NE(fit(16, 8, 32).find("do not fit into registers"), std::string::npos) << fit(16, 8, 32);
-  EXPECT_NE(fit(16, 8, 960).find("at most 928"), std::string::npos);
+  EXPECT_NE(fit(16, 8, 960).find("at most 896"), std::string::npos);
   EXPECT_NE(fit(16, 0, 512).find("slices"), std::string::npos);
+}
+
+// A team is one of the device's multiprocessors: fewer of them, as in a part of a card, make smaller teams or none, never one that waits for blocks
+// that cannot run.
+TEST(Ring, TeamsFollowTheMultiprocessors) {
+  const Kernel kernel = kernel_of(kRows[0].text);
+  const Facts f = facts(kernel, dense_binding(kernel, {{"N", 1000}, {"C", 1 << 19}}));
+  size_t teams = 0;
+  for (int multiprocessors : {1, 2, 7, 14, 16, 60, 78, 114, 132, 148}) {
+    cuda::Device device = cuda::device(90);
+    device.multiprocessors = multiprocessors;
+    Schedule s = cuda::schedule(kernel, f, device);
+    const Launch l = cuda::launch(kernel, s, f, device);
+    EXPECT_LE(s.team, multiprocessors);
+    EXPECT_TRUE(!s.team || l.grid[0] <= uint32_t(multiprocessors)) << print(s);
+    teams += s.team > 0;
+    s.team = uint16_t(multiprocessors + 1);
+    EXPECT_NE(cuda::fit_ring(s.merged ? merge_sweeps(kernel) : kernel, f, device, s).find("blocks, one a multiprocessor"), std::string::npos);
+  }
+  EXPECT_GE(teams, 4u);
 }
 
 }  // namespace

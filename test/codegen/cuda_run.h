@@ -172,12 +172,13 @@ inline Ran run(const Subject& s, const Sizes& sizes, const std::vector<Tensor>& 
     const bool once = c.skeleton == Template::scan && c.finish == Finish::last_block ? true
                       : !c.wide_index && (c.skeleton == Template::pointwise || c.skeleton == Template::scan ||
                                           (c.skeleton == Template::rows && c.keep == Keep::registers));
-    l.grid = {how.most_blocks && !once ? std::min(how.most_blocks, launch.grid[0]) : launch.grid[0], launch.grid[1], launch.grid[2]};
+    l.grid = {how.most_blocks && !once && !launch.together ? std::min(how.most_blocks, launch.grid[0]) : launch.grid[0], launch.grid[1], launch.grid[2]};
     l.block = {launch.block, 1, 1};
     l.cluster = launch.cluster;
     l.dynamic_bytes = launch.shared;
     l.seed = how.seed;
     l.order = how.order;
+    l.resident = launch.together ? l.grid[0] : 1;
     l.races = how.races;
     const simt::Result r = kernel.launch(code.entry, memory, l, args.data(), args.size());
     out.trouble = r.text;

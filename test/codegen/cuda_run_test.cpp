@@ -284,6 +284,14 @@ void ring_of(Schedule& s, int cluster, Keep keep, int slots, int slices, int ahe
 void ring(Schedule& s) { ring_of(s, 1, Keep::shared, 4, 3, 0); }
 void ring_ahead(Schedule& s) { ring_of(s, 1, Keep::shared, 5, 2, 1, 96), s.merged |= s.skeleton == Template::ring; }
 void ring_of_clusters(Schedule& s) { ring_of(s, 4, Keep::shared, 5, 2, 1); }
+void ring_of_teams(Schedule& s) {
+  ring_of(s, 1, Keep::shared, 6, 2, 2);
+  if (s.skeleton == Template::ring) s.team = 2, s.dynamic_rows = false;
+}
+void ring_of_one_team(Schedule& s) {
+  ring_of(s, 1, Keep::reload, 3, 2, 0);
+  if (s.skeleton == Template::ring) s.team = 3, s.dynamic_rows = false;
+}
 void ring_again(Schedule& s) { ring_of(s, 1, Keep::reload, 2, 3, 0); }
 void ring_again_in_clusters(Schedule& s) { ring_of(s, 2, Keep::reload, 3, 2, 0, 96); }
 void ring_of_lanes(Schedule& s) { ring_of(s, 2, Keep::reload, 0, 3, 0); }
@@ -294,7 +302,7 @@ void masked(Schedule& s) {
   if (s.skeleton == Template::rows) s.block[s.vector_axis] = 0;
 }
 const Variant kVariants[] = {{"wide", wide}, {"looped", looped}, {"paired", paired}, {"shared", shared}, {"cluster", cluster}, {"ring", ring}, {"ring_ahead", ring_ahead}, {"ring_of_clusters", ring_of_clusters},
-                             {"ring_again", ring_again}, {"ring_again_in_clusters", ring_again_in_clusters}, {"ring_of_lanes", ring_of_lanes}, {"masked", masked}, {"four_rows", four_rows}, {"two_blocks", wide, 2}};
+                             {"ring_of_teams", ring_of_teams}, {"ring_of_one_team", ring_of_one_team}, {"ring_again", ring_again}, {"ring_again_in_clusters", ring_again_in_clusters}, {"ring_of_lanes", ring_of_lanes}, {"masked", masked}, {"four_rows", four_rows}, {"two_blocks", wide, 2}};
 
 class Variants : public ::testing::TestWithParam<Variant> {};
 

@@ -41,6 +41,9 @@ inline void ring_of(Schedule& s, Keep keep, uint16_t cluster, int slots, int ahe
 }
 inline void ring(Schedule& s) { ring_of(s, Keep::shared, 1, 5, 1); }
 inline void ring_of_clusters(Schedule& s) { ring_of(s, Keep::shared, 4, 5, 1); }
+/// One team of all four multiprocessors, three rows ahead; two teams of two.
+inline void ring_of_team(Schedule& s) { ring_of(s, Keep::shared, 1, 9, 3), s.team = 4, s.dynamic_rows = false, s.merged = true; }
+inline void ring_of_teams(Schedule& s) { ring_of(s, Keep::shared, 1, 6, 2), s.team = 2, s.dynamic_rows = false; }
 inline void ring_again(Schedule& s) { ring_of(s, Keep::reload, 1, 3, 0); }
 inline void ring_of_lanes(Schedule& s) { ring_of(s, Keep::reload, 1, 0, 0); }
 /// Parameters of the columns (the second load and the third) in slots: one for each slice, or fewer.
@@ -50,6 +53,7 @@ inline void with_columns(Schedule& s, int slots) {
 }
 inline void ring_columns_stay(Schedule& s) { ring(s), with_columns(s, 2); }
 inline void ring_columns_again(Schedule& s) { ring(s), with_columns(s, 1); }
+inline void ring_columns_of_teams(Schedule& s) { ring_of_teams(s), with_columns(s, 2); }
 inline void ring_columns_of_clusters(Schedule& s) { ring_of_clusters(s), with_columns(s, 1); }
 
 /// Rows that begin anywhere, a word a lane step.
@@ -109,6 +113,9 @@ inline const Skeleton kSkeletons[] = {
     {"ring", skeletons::kCentre, {{"N", 70}, {"C", 1024}}, skeletons::ring, 1},
     {"ring_odd", skeletons::kCentre, {{"N", 70}, {"C", 515}}, skeletons::ring, 1},
     {"ring_of_clusters", skeletons::kCentre, {{"N", 40}, {"C", 1100}}, skeletons::ring_of_clusters, 4},
+    {"ring_of_team", skeletons::kSoftmax, {{"N", 40}, {"C", 1100}}, skeletons::ring_of_team},
+    {"ring_of_teams_odd", skeletons::kCentre, {{"N", 41}, {"C", 515}}, skeletons::ring_of_teams},
+    {"ring_columns_of_teams", skeletons::kScaled, {{"N", 40}, {"C", 1024}}, skeletons::ring_columns_of_teams},
     {"ring_again", skeletons::kCentre, {{"N", 70}, {"C", 1024}}, skeletons::ring_again, 1},
     {"ring_columns_stay", skeletons::kScaled, {{"N", 70}, {"C", 1024}}, skeletons::ring_columns_stay, 1},
     {"ring_columns_again", skeletons::kScaled, {{"N", 70}, {"C", 1024}}, skeletons::ring_columns_again, 1},

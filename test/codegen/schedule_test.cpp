@@ -74,10 +74,10 @@ TEST(Schedule, EveryFieldCanBeSetByHand) {
   s.vector_axis = 1;
   s.access = {{.bytes = 16, .streamed = 1}, {.bytes = 4}};
   for (const char* edit : {"skeleton=split", "keep=reload", "edges=full", "finish=last_block", "threads=512", "min_blocks=3", "lanes_per_row=512",
-                           "rows_in_flight=4", "cluster=2", "steps=0", "slots=2", "slices=3", "ahead=1", "column_slots=4", "lane=4", "block=2x16", "baked=3", "wide=1",
+                           "rows_in_flight=4", "cluster=2", "team=3", "steps=0", "slots=2", "slices=3", "ahead=1", "column_slots=4", "lane=4", "block=2x16", "baked=3", "wide=1",
                            "dynamic_rows=1", "dependent_launch=1", "merged=1", "access.1=8se", "cut=v1,v7"})
     EXPECT_TRUE(set(s, edit)) << edit;
-  EXPECT_EQ(print(s), "split keep=reload edges=full finish=last_block threads=512 min_blocks=3 lanes_per_row=512 rows_in_flight=4 cluster=2 slots=2 "
+  EXPECT_EQ(print(s), "split keep=reload edges=full finish=last_block threads=512 min_blocks=3 lanes_per_row=512 rows_in_flight=4 cluster=2 team=3 slots=2 "
                       "slices=3 ahead=1 column_slots=4 lane=1x4 axis=1 block=2x16 baked=3 wide dynamic_rows dependent_launch merged access=16x,8se cut=v1,v7");
   const Schedule before = s;
   for (const char* edit : {"", "threads", "threads=", "threads=65536", "threads=-1", "slots=256", "keep=on", "lane=1x2x", "lane=0", "lane=0x4", "block=0x0", "access=16", "access.2=4", "access.0=3",

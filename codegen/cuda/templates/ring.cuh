@@ -1,13 +1,14 @@
 // Ring: long rows. Persistent blocks, or clusters of them for each row; rows are handed out by a counter, because multiprocessors do
-// not get equal shares of the memory. Each warp has one role, and mbarriers order everything: there is no block barrier in the loop.
+// not get equal shares of the memory. Or teams (team.cuh), which take rows in turns. Each warp has one role, and mbarriers order everything: there is
+// no block barrier in the loop.
 //
 //   producer    takes rows from the counter, tells the block (and its peers), and copies slices of them into a ring of slots
 //   compute     fold a row's slices, give their states to the publisher; later store from the same slots, which are then free
-//   publisher   merges the states of the block's warps and sends the result to every block of the cluster
-//   gatherer    merges what the blocks sent (clusters only)
+//   publisher   merges the states of the block's warps and sends the result to every block of the cluster, or posts it for the team
+//   gatherer    merges what the blocks sent (clusters and teams)
 //   parameters  copies the parameters of the block's columns into slots of their own, where K::Columns of them stand there
 //
-// A block's part of a row is `Slices` slices, each a slot long. Ahead = 1: the next row is folded before this one is stored. K::Kept: a
+// A block's part of a row is `Slices` slices, each a slot long. Ahead: so many rows more are folded before this one is stored. K::Kept: a
 // row stays in its slots from the first sweep to the last; otherwise each sweep copies it again, from the L2 after the first. Without
 // K::Copies lanes load from memory themselves: operands that bulk copies cannot take, by the same lanes and with the same bits.
 // A block meets the same columns in every row: with a slot for each slice their parameters are copied once and stay, with fewer (ColumnSlots)
@@ -51,7 +52,7 @@ template <bool B> struct Flag {
   static constexpr bool value = B;
 };
 
-template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, int Ahead, int ColumnSlots> struct Ring {
+template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, int Ahead, int ColumnSlots, int Team> struct Ring {
   typedef typename K::Ix Ix;
   typedef typename K::Args Args;
   typedef typename K::At At;
@@ -59,7 +60,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   // States in flight: more than rows between the fastest warp and the slowest. The queue holds more rows than slots do.
   enum { kWarps = Threads / 32, kResults = 8, kQueue = 32, kAhead = K::Kept && K::Folds == 1 ? Ahead : 0,
          Last = K::Stores ? K::Folds : K::Folds - 1, kStay = ColumnSlots >= Slices,
-         kWords = K::Windows && K::Window > K::V };
+         kBoard = words_of_board((int)K::AccBytes / 4, Team), kWords = K::Windows && K::Window > K::V };
   enum : u32 { kDone = 0xffffffffu };
   struct Shared {
     u64 full[Slots], empty[Slots], columns_full[ColumnSlots], columns_empty[ColumnSlots], folded[kResults], arrived[kResults], merged[kResults], queued[kQueue];
@@ -75,7 +76,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   char* slots;
   const u64 policy;
   const Ix rows, columns;
-  const u32 rank, lane;
+  const u32 rank, lane;   // rank: among the blocks of a row
   Ix part, slice;         // elements of a row for a block and for a slot: whole vectors, whole 16-byte pieces of every operand
   Turn<Slots> early, late;  // slots of the first sweep, and of those that come back to them
   Turn<ColumnSlots> beside; // slots of parameters that come again
@@ -83,19 +84,26 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
 #define RD __device__ __forceinline__
   RD Ring(const Args& args, Shared& shared, char* dynamic)
       : a(args), sh(shared), slots(dynamic), policy(K::policy(args)), rows(K::rows(args)), columns(K::columns(args)),
-        rank(Cluster > 1 ? cluster_rank() : 0), lane(threadIdx.x % 32), early{0, 0}, late{0, 0}, beside{0, 0} {
+        rank(Team > 1 ? blockIdx.x % Team : Cluster > 1 ? cluster_rank() : 0), lane(threadIdx.x % 32), early{0, 0}, late{0, 0}, beside{0, 0} {
     const Ix span = columns + (K::Window - 1);
-    part = whole(span, Cluster);
+    part = whole(span, Team > 1 ? Team : Cluster);
     slice = whole(part, Slices);
   }
   static RD Ix whole(Ix n, Ix by) { return ((n + by - 1) / by + K::Granule - 1) / K::Granule * K::Granule; }
   RD char* slot_at(u32 slot) { return slots + slot * (u32)(slice * K::RowBytes + K::LeadBytes); }
   RD char* columns_at(u32 slot) { return slot_at(Slots) + slot * (u32)(slice * K::ColumnBytes + K::ColumnLeadBytes); }
 
-  // Row number i of this cluster.
+  // Row number i of this cluster or team.
   RD u32 row_at(u32 i) {
+    if constexpr (Team > 1) return row_of_turn(i);
     barrier_wait<(Cluster > 1)>(sh.queued + i % kQueue, i / kQueue & 1);
     return sh.queue[i % kQueue];
+  }
+  // The same, known already.
+  RD u32 row_again(u32 i) { return Team > 1 ? row_of_turn(i) : sh.queue[i % kQueue]; }
+  RD u32 row_of_turn(u32 i) {
+    const u64 row = blockIdx.x / Team + (u64)i * (gridDim.x / Team);
+    return row < (u64)rows ? (u32)row : kDone;
   }
   RD Ix begin_of(const At& t) { return part * (Ix)rank - K::skew(a, t); }
   RD Ix end_of(Ix begin) { return begin + part < columns ? begin + part : columns; }
@@ -104,14 +112,14 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   // --- producer ---------------------------------------------------------------------------------------------------------------
   RD void produce() {
     u32* counters = K::counters(a);
-    u32 next = rank == 0 ? atomicAdd(counters, 1u) : 0;
+    u32 next = Team == 1 && rank == 0 ? atomicAdd(counters, 1u) : 0;
     const u64 again = K::Kept ? policy : K::policy_of_last(a);
     for (u32 i = 0;; ++i) {
       // A row is taken as late as possible: when there is room for its first slice, or none but two are under way.
       if constexpr (K::Copies) barrier_wait<false>(sh.empty + early.slot, early.parity ^ 1);
       else if (i >= 2) wait_merged((i - 1) * K::Folds - 1);
       if constexpr (Cluster > 1) barrier_arrive(sh.queued + i % kQueue, 4u);
-      if (rank == 0) {
+      if (Team == 1 && rank == 0) {
         const u32 row = next < (u64)rows ? next : kDone;
         if constexpr (Cluster > 1) {
           for (u32 c = 0; c < Cluster; ++c) send(sh.queue + i % kQueue, row, sh.queued + i % kQueue, c);
@@ -136,7 +144,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
           }
       }
     }
-    if (rank == 0 && atomicAdd(counters + 1, 1u) == gridDim.x / Cluster - 1) {
+    if (Team == 1 && rank == 0 && atomicAdd(counters + 1, 1u) == gridDim.x / Cluster - 1) {
       atomicExch(counters, 0u);
       atomicExch(counters + 1, 0u);
     }
@@ -182,6 +190,11 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       u64* to = (u64*)((Acc*)sh.inbox[r] + rank);
       if (lane < Cluster)
         for (u32 w = 0; w < sizeof(Acc) / 8; ++w) send(to + w, sh.outbox[w], sh.arrived + r, lane);
+    } else if constexpr (Team > 1) {
+      if (lane == 0) acc.put((Acc*)sh.outbox);
+      __syncwarp();
+      post_state<Team, Acc>(board_at(q), sh.outbox, rank, q + 1);
+      if (lane == 0) barrier_arrive(sh.arrived + r);  // the states of the warps have been read
     } else if (lane == 0) {
       acc.put((Acc*)sh.result[r]);
       barrier_arrive(sh.merged + r);
@@ -192,18 +205,27 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   template <int S> RD void gather(u32 q) {
     typedef typename K::template Acc<S> Acc;
     const u32 r = q % kResults;
-    if (lane == 0) barrier_arrive(sh.arrived + r, (u32)(Cluster * sizeof(Acc)));
-    barrier_wait<true>(sh.arrived + r, q / kResults & 1);
     Acc acc;
-    acc.get((const Acc*)sh.inbox[r] + lane % Cluster);
-    meet<Cluster>(acc);
-    __syncwarp();
+    if constexpr (Team > 1) {
+      barrier_wait<false>(sh.arrived + r, q / kResults & 1);
+      collect_states<Team>(board_at(q), q + 1, acc);
+      meet<32>(acc);
+    } else {
+      if (lane == 0) barrier_arrive(sh.arrived + r, (u32)(Cluster * sizeof(Acc)));
+      barrier_wait<true>(sh.arrived + r, q / kResults & 1);
+      acc.get((const Acc*)sh.inbox[r] + lane % Cluster);
+      meet<Cluster>(acc);
+      __syncwarp();
+    }
     if (lane == 0) {
       acc.put((Acc*)sh.result[r]);
       barrier_arrive(sh.merged + r);
     }
     if constexpr (S + 1 < K::Folds) gather<S + 1>(q + 1);
   }
+
+  // Of a team: where its blocks post state q.
+  RD u64* board_at(u32 q) { return boards_at(K::counters(a)) + (blockIdx.x / Team * kResults + q % kResults) * kBoard; }
 
   // Merges over `Lanes` neighbouring lanes.
   template <int Lanes, class A> static RD void meet(A& acc) {
@@ -400,7 +422,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       if (stored == folded) break;
       At t{};
       Row row;
-      start(sh.queue[stored % kQueue], t, row);
+      start(row_again(stored), t, row);
       finish<0>(t, row, stored * K::Folds, late);
       if (rank == 0 && threadIdx.x == 0) K::row_store(a, t, 1, row);
       if constexpr (K::Kept)
@@ -411,8 +433,8 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
 #undef RD
 };
 
-template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, int Ahead, int ColumnSlots> D void ring(const typename K::Args& a) {
-  typedef Ring<K, Threads, Cluster, Steps, Slots, Slices, Ahead, ColumnSlots> R;
+template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, int Ahead, int ColumnSlots, int Team> D void ring(const typename K::Args& a) {
+  typedef Ring<K, Threads, Cluster, Steps, Slots, Slices, Ahead, ColumnSlots, Team> R;
   extern __shared__ __align__(128) char dynamic[];
   __shared__ __align__(16) char shared[sizeof(typename R::Shared)];
   typename R::Shared& sh = *(typename R::Shared*)shared;
@@ -432,9 +454,10 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     if (ring.lane == 0) ring.produce();
   } else if (warp == R::kWarps + 1) {
     for (u32 i = 0; ring.row_at(i) != R::kDone; ++i) ring.template publish<0>(i * K::Folds);
-  } else if (Cluster > 1 && warp == R::kWarps + 2) {
-    if constexpr (Cluster > 1)
+  } else if (Cluster * Team > 1 && warp == R::kWarps + 2) {
+    if constexpr (Cluster * Team > 1)
       for (u32 i = 0; ring.row_at(i) != R::kDone; ++i) ring.template gather<0>(i * K::Folds);
+    if constexpr (Team > 1) leave_boards(K::counters(a), gridDim.x / Team * R::kResults * R::kBoard);
   } else if (warp >= R::kWarps) {
     if constexpr (K::Columns) ring.bring_columns();
   } else {
