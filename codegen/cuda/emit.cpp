@@ -13,7 +13,6 @@
 #include "codegen/cuda/cuda.h"
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/prune.h"
-#include "codegen/cuda/ring.h"
 #include "codegen/cuda/texts.h"
 
 namespace fusec::cuda {
@@ -216,7 +215,7 @@ std::string Emitter::taken(const std::vector<Val>& list, const std::vector<Val>&
 bool Emitter::loads_ahead(size_t pass, Val v) const {
   const Inst& inst = k_.values[v];
   const bool extra = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; });
-  return copies_ && pass == folds_ && (!w_.windows() || in_words(view_, s_)) && !w_.access(v).staged && !(inst.varies & view_.row_axes) && !extra && inst.map.guard == kNoVal;
+  return copies_ && pass == folds_ && (!w_.windows() || w_.words()) && !w_.access(v).staged && !(inst.varies & view_.row_axes) && !extra && inst.map.guard == kNoVal;
 }
 
 // Loads and folds of each pass, straight from memory.

@@ -183,7 +183,7 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   for (Access& a : s.access) a.early = a.staged = 0;
   for (Val v : ring_columns(view, s)) s.access[view.access_of[v]].staged = facts.access[view.access_of[v]].step[s.vector_axis] == 1;
   bool exact = true, all_dense = true;
-  const bool words = in_words(view, s);
+  const bool words = by_words(view, s);
   for (Val v : loads) {
     exact &= in_pieces(view, s, facts, v);
     all_dense &= dense_rows(view, s, facts, v);
@@ -214,16 +214,16 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
       words += ceil_div(size_of(view, v) * (view.wide(v) ? V : 1), 4);
   s.column_slots = 0;
   // Lanes that take a word a step have neither masks nor vectors to shift: but for their steps they are like those of even rows.
-  const bool folds = folds_columns(view, s), by_words = in_words(view, s), window = s.edges == Edges::window && !by_words;
+  const bool folds = folds_columns(view, s), in_words = by_words(view, s), window = s.edges == Edges::window && !in_words;
   // Squared deviations read a lane's elements twice; beside masks 32 of them want more registers than 544 lanes have.
   bool deviations = false;
   for (const Reduction& r : kernel.reductions) deviations |= r.fold == Fold::welford;
-  const int64_t few = by_words ? (V > 1 ? 12 : 16) : deviations && window && V > 4 ? 2 : V > 4 ? 4 : 8;
+  const int64_t few = in_words ? (V > 1 ? 12 : 16) : deviations && window && V > 4 ? 2 : V > 4 ? 4 : 8;
   auto steps_of = [&](int64_t taken) { return std::clamp<int64_t>(33 / taken, 1, few); };
   int64_t most_steps = steps_of(words);
   // By words a warp waits longer than it calculates; two blocks of fewer lanes wait less where no parameters are beside (softmax u8 [16385]: 0.75 of the
   // copy rate, one block 0.59).
-  const int64_t blocks = by_words ? std::max<int>(1, start.min_blocks) : 1, most_threads = blocks > 1 ? 320 : 544;
+  const int64_t blocks = in_words ? std::max<int>(1, start.min_blocks) : 1, most_threads = blocks > 1 ? 320 : 544;
   const int64_t row = facts.columns * row_bytes;
   const size_t loads = ring_loads(view, facts).size();
   if (!loads) return std::nullopt;  // all of a row is repeated

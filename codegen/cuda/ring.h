@@ -22,9 +22,6 @@ bool dense_rows(const View& view, const Schedule& schedule, const Facts& facts, 
 /// Do slices begin or end between 16-byte pieces? Then a slot holds up to a piece more for each operand.
 bool ring_windowed(const View& view, const Schedule& schedule);
 
-/// Are rows that begin anywhere taken a word at a time, a warp a line of memory (window_of)?
-inline bool in_words(const View& view, const Schedule& s) { return window_of(view, s) > std::max<int>(1, s.lane[s.vector_axis]); }
-
 /// Parameters of the columns (scale, bias) that may stand in slots of their own.
 std::vector<Val> ring_columns(const View& view, const Schedule& schedule);
 

@@ -308,14 +308,14 @@ constexpr WordRows kWordRows[] = {
     {1, 4, 0, 16384, kAll, ByWords::ring_of_two},    // [16385] 0.75 (0.60), [65537] 0.76 (0.63)
 };
 
-/// The registers of a block, or of a cluster of them: up to 33 words a lane, which leaves as many blocks as 26 registers besides allow.
+/// The registers of a block, or, of one operand, of a cluster of them: up to 34 words a lane, and as many blocks as 26 registers besides allow.
 bool words_in_registers(Scene& c) {
   Schedule& s = c.s;
   s.skeleton = Template::rows;
   s.keep = Keep::registers;
   s.cut = choose_cut(c);
   const Row row = row_of(c, s.cut);
-  auto fits = [&](int64_t lanes) { return row.steps(lanes) * row.held <= 33 && row.steps(lanes) * c.V <= 66; };
+  auto fits = [&](int64_t lanes) { return row.steps(lanes) * row.held <= 34 && row.steps(lanes) * c.V <= 68; };
   int64_t lanes = 32, cluster = 1;
   while (lanes < 512 && !fits(lanes)) lanes *= 2;
   // Two parameters of pairs take registers of their own where no barrier keeps their loads behind the sums (layer_norm bf16 [4097]: 64 lanes 0.85, 128
@@ -323,28 +323,35 @@ bool words_in_registers(Scene& c) {
   const int64_t parameters = c.V > 1 ? parameters_of(c) : 0;
   if (parameters > 1 && lanes == 64) lanes = 128;
   while (cluster < c.device.max_cluster && !fits(lanes * cluster)) cluster *= 2;
-  if (!fits(lanes * cluster)) return false;
+  if (!fits(lanes * cluster) || (cluster > 1 && row.held > 1)) return false;
   s.lanes_per_row = uint16_t(lanes);
   s.cluster = uint16_t(cluster);
   s.steps = uint16_t(row.steps(lanes * cluster));
   s.threads = uint16_t(std::max<int64_t>(128, lanes));
   occupy(c, s.cut, row);
-  s.min_blocks = blocks_for(s.threads, 26 + (c.formulas ? 14 : 0) + (parameters > 1 && lanes == 32 ? 16 : 0) + s.steps * row.held);
+  s.min_blocks = blocks_for(s.threads, 26 + (parameters > 1 && lanes == 32 ? 16 : 0) + s.steps * row.held);
   return true;
 }
 
-bool by_words(Scene& whole) {
+bool words(Scene& whole) {
   const bool once = whole.view.folds() == 1 && whole.view.element_stores().empty();
   const int64_t widest = widest_size(whole), columns = whole.facts.columns, parameters = std::min<int64_t>(parameters_of(whole), 2);
   if (whole.s.edges != Edges::window || once || widest > 4) return false;
-  size_t loaded = 0;
-  for (Val v : whole.view.accesses)
-    if (whole.kernel.values[v].kind == Kind::load && whole.kernel.values[v].varies == AxisSet((1u << whole.kernel.axes.size()) - 1)) loaded = std::max(loaded, whole.size(v));
+  size_t loaded = 0, loads = 0;
+  for (Val v : whole.view.accesses) {
+    const Inst& inst = whole.kernel.values[v];
+    if (inst.varies != AxisSet((1u << whole.kernel.axes.size()) - 1)) continue;
+    const size_t size = whole.size(v);
+    if (inst.kind == Kind::store ? int64_t(size) != widest : loaded && size != loaded) return false;  // mixtures of types were not measured
+    if (inst.kind == Kind::load) loaded = size, ++loads;
+  }
   for (const WordRows& w : kWordRows) {
     if (w.loaded != loaded || int64_t(w.widest) != widest || w.parameters != parameters || columns < w.from || columns >= w.to) continue;
     Scene c = with_vector(whole, unsigned(4 / widest), Edges::window);
     if (w.way == ByWords::registers) {
       if (!words_in_registers(c)) continue;
+    } else if (loads > 1) {
+      continue;  // not measured
     } else {
       c.s.skeleton = Template::ring;
       c.s.min_blocks = w.way == ByWords::ring_of_two ? 2 : 1;
@@ -364,7 +371,7 @@ bool by_words(Scene& whole) {
 void rows(Scene& c) {
   Schedule& s = c.s;
   s.skeleton = Template::rows;
-  if (by_words(c)) return;
+  if (words(c)) return;
   if (tiles(c)) return;
   const std::vector<Val> cut = choose_cut(c);
   const Row row = row_of(c, cut);

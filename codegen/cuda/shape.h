@@ -1,6 +1,7 @@
 #pragma once
 // What the emitter and the schedule both read off a kernel: accesses, spaces of axes, steps, levels of values.
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -82,6 +83,8 @@ bool walks(const Inst& access, unsigned axis);
 /// Rows in aligned windows: what they are aligned to, in elements. Where a lane takes a word at a time, the words of a warp are a line of memory
 /// (rows in registers, and the ring); else vectors. 1: rows begin where they begin.
 int64_t window_of(const View& view, const Schedule& schedule);
+/// Is it lines?
+inline bool by_words(const View& view, const Schedule& schedule) { return window_of(view, schedule) > std::max<int>(1, schedule.lane[schedule.vector_axis]); }
 
 /// Threads of a block: those of the schedule, and the ring's helpers (producer, publisher; gatherer in clusters and teams; parameters).
 inline int block_threads(const Schedule& s) {

@@ -84,7 +84,7 @@ struct Writer {
   /// into the neighbour's; only the last one of the tensor must not.
   std::string whole(Val load) const;
   /// Are they taken a word a lane step (window_of)?
-  bool words() const { return windows() && window_of(view, schedule) > V; }
+  bool words() const { return by_words(view, schedule); }
   bool windows() const { return schedule.edges == Edges::window && !view.flat; }
 };
 
