@@ -24,7 +24,7 @@ void gather(const Window& w, int64_t k, int64_t begin, int64_t end, const float*
   const int64_t width = w.out.back();
   each_row(w, tap.at, begin, end, [&](int64_t at, int64_t in) {
     float* out = column + at - begin * width;
-    if (in < 0) return std::fill(out, out + width, 0.0f);
+    if (in < 0 || tap.begin == tap.end) return std::fill(out, out + width, 0.0f);
     const float* row = x + in * w.in.back() + tap.first;
     std::fill(out, out + tap.begin, 0.0f);
     if (tap.stride == 1) std::copy(row + tap.begin, row + tap.end, out + tap.begin);
@@ -38,7 +38,7 @@ void gather(const Window& w, int64_t k, int64_t begin, int64_t end, const float*
 void scatter(const Window& w, int64_t k, const float* column, float* x) {
   const Tap tap(w, k);
   each_row(w, tap.at, 0, rows_of(w), [&](int64_t at, int64_t in) {
-    if (in < 0) return;
+    if (in < 0 || tap.begin == tap.end) return;
     float* row = x + in * w.in.back() + tap.first;
     for (int64_t p = tap.begin; p < tap.end; ++p) row[p * tap.stride] += column[at + p];
   });
@@ -48,7 +48,7 @@ void scatter(const Window& w, int64_t k, const float* column, float* x) {
 void add_tap(const Window& w, int64_t k, const float* x, float f, float* y) {
   const Tap tap(w, k);
   each_row(w, tap.at, 0, rows_of(w), [&](int64_t at, int64_t in) {
-    if (in < 0) return;
+    if (in < 0 || tap.begin == tap.end) return;
     const float* row = x + in * w.in.back() + tap.first;
     float* out = y + at;
     if (tap.stride == 1)

@@ -13,7 +13,7 @@ void pool_channel(const Window& w, const float* x, float* y, const Fold& fold) {
   for (int64_t k = 0, taps = w.taps(); k < taps; ++k) {
     const Tap tap(w, k);
     each_row(w, tap.at, 0, rows_of(w), [&](int64_t at, int64_t in) {
-      if (in < 0) return;
+      if (in < 0 || tap.begin == tap.end) return;
       const float* row = x + in * w.in.back() + tap.first;
       float* out = y + at;
       if (tap.stride == 1)

@@ -22,6 +22,7 @@ inline int64_t rows_of(const Window& w) {
 /// in the axes before the last; in < 0 where that is padding.
 template <class Row>
 void each_row(const Window& w, const Axes& tap, int64_t begin, int64_t end, const Row& row) {
+  if (begin >= end) return;  // extents may be 0
   const size_t last = w.kernel.size() - 1;
   Axes at{};
   for (int64_t a = static_cast<int64_t>(last) - 1, left = begin; a >= 0; --a) at[a] = left % w.out[a], left /= w.out[a];

@@ -325,6 +325,23 @@ TEST(Extern, PoolingIsItsDefinition) {
     }
 }
 
+/// Extents that a file only states may be 0.
+TEST(Extern, WindowsOverNothing) {
+  NEEDS_BLAS();
+  for (const char* op : {"MaxPool", "AveragePool", "Conv"})
+    for (const auto& [in, out] : {std::pair<int64_t, int64_t>{4, 0}, {0, 4}, {0, 0}}) {
+      std::vector<Bytes> attributes = {integers("pads", {1, 1, 1, 1})};
+      if (*op != 'C') attributes.push_back(integers("kernel_shape", {2, 2}));
+      const std::string bytes = Model{.opset = 17, .nodes = {node(op, {"x", "w"}, {"y"}, attributes)}}.bytes();
+      const Result<onnx::ModelMessage> message = onnx::read_model(bytes);
+      ASSERT_TRUE(message);
+      std::vector<float> x(static_cast<size_t>(in * 3)), w(4, 1), y(static_cast<size_t>(out * 4), 7);
+      ExternCall call{message->nodes[0], 17, {ExternValue{DType::f32, {1, 1, in, 3}, x.data()}}, {ExternValue{DType::f32, {1, 1, out, 4}, y.data()}}};
+      if (*op == 'C') call.inputs.push_back(ExternValue{DType::f32, {1, 1, 2, 2}, w.data()});
+      (void)run_extern(call);  // an error or none: what counts is that it ends
+    }
+}
+
 /// Sums beyond 2^24, where a product in f32 would lose bits.
 TEST(Extern, QuantizedProductsHaveEveryBit) {
   NEEDS_BLAS();
