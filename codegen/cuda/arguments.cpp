@@ -1,6 +1,7 @@
 #include "codegen/cuda/arguments.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace fusec::cuda {
 namespace {
@@ -43,8 +44,10 @@ std::string Arguments::field(Slot::Kind kind, uint32_t a, uint32_t b) {
 
 std::string Arguments::dim(const Dim& dim, uint8_t bytes) {
   if (dim.is_constant()) {
-    // The cast keeps the literal's type, so that arithmetic on it stays as wide as the index.
-    return std::string(bytes == 8 ? "(i64)(" : "(i32)(") + std::to_string(dim.constant()) + ")";
+    // A literal of the type that arithmetic on it has to have: as wide as the index.
+    const int64_t n = dim.constant();
+    if (bytes == 4 && n >= 0 && n <= INT32_MAX) return std::to_string(n);
+    return std::string(bytes == 8 ? "(i64)(" : "(i32)(") + std::to_string(n) + ")";
   }
   size_t count = 0;
   for (const Field& f : fields_) {

@@ -109,9 +109,10 @@ std::string Body::offset(Val access, const std::string& e) {
 // A sum whose constant is known is of its own: added inside of 32 bits, no compiler could make it part of an instruction.
 std::string Body::address(Val access) {
   std::string at = offset(access, "");
-  const std::string number = w_.number(true), p = w_.args.field(Slot::pointer, w_.view.access_of[access]);
+  const std::string& number = w_.stepped;
+  const std::string p = w_.args.field(Slot::pointer, w_.view.access_of[access]);
   const bool ends = at == number || at.ends_with(" + " + number);
-  if (w_.step_of_element.empty() || !ends) return p + " + (" + at + ")";
+  if (number.empty() || !ends) return p + " + (" + at + ")";
   return p + " + (" + at.replace(at.size() - number.size(), number.size(), w_.first_element) + ") + " + w_.step_of_element;
 }
 
@@ -214,7 +215,7 @@ void Body::fetch_along(Val load, unsigned axis, const std::string& words) {
   if (streamed) w_.streamed = true;
   if (whole) {
     line("if (n == " + dec(16 / size) + ") {");
-    line("  " + cuda::fetch(w_.access(load).bytes, 16, w_.fetch_kind(load, streamed), words, p, "policy"));
+    line("  " + cuda::fetch(w_.access(load).bytes, 16, w_.fetch_kind(load, streamed), words, p, streamed ? "policy" : "0"));
     line("} else {");
   } else {
     line("{");

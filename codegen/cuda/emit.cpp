@@ -482,8 +482,8 @@ std::string Emitter::text_of_k(const std::string& tile_members) {
   const bool apart = w_.words() && s_.skeleton == Template::ring;
   k += "  D void element_at(const Args& a, Ix e, At& t) {\n" + element_at_text + (apart ? "    t.from = e;\n    t.step = 0;\n" : "") + "  }\n";
   if (apart) k += "  D void element_at(const Args& a, Ix from, Ix step, At& t) {\n    element_at(a, from + step, t);\n    t.from = from;\n    t.step = step;\n  }\n";
-  return "template <int S> struct RawOf;\ntemplate <int S> struct AccOf;\n" + std::string(lanes_apart ? "template <int S> struct LaneOf;\n" : "") +
-         (s_.skeleton == Template::transpose ? "template <int P> struct StageOf;\n" : "") + structs_ + k + functions_ + "};\n";
+  return "template <int S> struct RawOf;\ntemplate <int S> struct AccOf;\n" + std::string(lanes_apart ? "template <int S> struct LaneOf;\n" : "") + structs_ + k + functions_ +
+         "};\n";
 }
 
 Code Emitter::code() {
@@ -491,7 +491,8 @@ Code Emitter::code() {
   if (s_.skeleton == Template::scan) scan();
   else if (held_) held();
   else passes();
-  const std::string tile_members = s_.skeleton == Template::transpose ? tiles() : s_.skeleton == Template::ring ? copies() : tiled_ ? runs() : "";
+  if (s_.skeleton == Template::transpose) tiles();
+  const std::string tile_members = s_.skeleton == Template::ring ? copies() : tiled_ ? runs() : "";
   if (s_.skeleton != Template::scan) finishes(), stores();
 
   Code out;

@@ -144,24 +144,38 @@ std::string Emitter::runs() {
 }
 
 // What transpose.cuh asks for: tiles over (i, j), operands that are staged, indices without a linear number.
-std::string Emitter::tiles() {
+void Emitter::tiles() {
   const unsigned j = s_.vector_axis, i = static_cast<unsigned>(tile_axis(s_));
   w_.row_indices.insert(i), w_.row_indices.insert(j);
-  const size_t T = s_.block[j];
+  const long T = s_.block[j], threads = s_.threads, V = w_.V;
+  auto& number = more_.numbers;
   size_t count = 0, offset = 0;
   for (Val v : view_.accesses) {
     if (k_.values[v].kind != Kind::load || !w_.access(v).staged) continue;
     const std::string p = n(count++);
     const size_t size = bytes(k_.operands[k_.values[v].operand].type);
-    structs_ += "template <> struct StageOf<" + p + "> { enum { Size = " + n(size) + ", Offset = " + n(offset) + " }; };\n";
-    offset += stage_bytes(T, size);
-    functions_ += "  D Words<" + n(size * w_.V) + ">& staged(Int<" + p + ">, Raw<0>& raw) { return raw.l" + n(v) + "; }\n";
+    const long G = size < 4 ? 4 / long(size) : 1, VS = 16 / long(size), words = size == 8 ? 2 : 1, across = T / VS, total = T / G * across, pitch = T / G + 1;
+    for (const auto& [name, value] : std::initializer_list<std::pair<const char*, long>>{
+             {"Size", long(size)}, {"G", G}, {"VS", VS}, {"Words", words}, {"Across", across}, {"Total", total}, {"Units", (total + threads - 1) / threads},
+             {"Pitch", pitch}, {"Offset", long(offset)}})
+      number[name + p] = value;
+    // Back, along j: whole units, or a part of one where a vector is narrower.
+    const std::string from = "from" + p, A = n(size_t(T / V)), column = "at % " + A + " * " + n(w_.V), unit = column + (G > 1 ? " / " + n(size_t(G)) : "");
+    const std::string place = "(at / " + A + " * " + n(size_t(pitch)) + " + " + unit + ")" + (words > 1 ? " * " + n(size_t(words)) : "");
+    const long width = long(size) * V;
+    std::string read = "    const u32* const " + from + " = (const u32*)(tile + " + n(offset) + ") + " + place + ";\n   ";
+    if (width % 4 == 0 && V % G == 0)
+      for (long k = 0; k < width / 4; ++k) read += " raw.l" + n(v) + ".w[" + n(size_t(k)) + "] = " + from + "[" + n(size_t(k)) + "];";
+    else
+      read += " raw.l" + n(v) + ".w[0] = *" + from + " >> " + n(8 * size) + " * (" + column + " % " + n(size_t(G)) + ");";
+    read += "\n";
+    bodies_["read" + p] = read;
+    offset += stage_bytes(size_t(T), size);
     Body stage = body(4);
     stage.have_policy();
     stage.fetch_along(v, i, "w");
-    function("stage(Int<" + p + ">, const Args& a, const At& t, int n, u64 policy, Words<16>& w)", stage.take());
+    bodies_["stage" + p] = stage.take();
   }
-  std::string outer = w_.args.dim(1);
   Dim product = 1;
   std::vector<unsigned> others;
   for (unsigned axis = 0; axis < k_.axes.size(); ++axis)
@@ -170,14 +184,15 @@ std::string Emitter::tiles() {
     const Dim& d = k_.axes[axis].extent;
     return d.is_constant() ? w_.args.dim(d) : w_.args.field(Slot::extent, axis);
   };
-  std::string product_text;
-  for (unsigned axis : others) product_text += (product_text.empty() ? "" : " * ") + extent(axis);
-  functions_ += "  D Ix outer(const Args& a) { return " + (product_text.empty() ? "1" : product_text) + "; }\n";
-  functions_ += "  D Ix extent_i(const Args& a) { return " + extent(i) + "; }\n  D Ix extent_j(const Args& a) { return " + extent(j) + "; }\n";
-  functions_ += "  D void place(At& t, Ix i, Ix j) { t.i" + n(i) + " = i; t.i" + n(j) + " = j; }\n";
+  auto whole = [&](unsigned axis) { return k_.axes[axis].extent.is_constant() && k_.axes[axis].extent.constant() % T == 0; };
+  std::string outer;
+  for (unsigned axis : others) outer += (outer.empty() ? "" : " * ") + extent(axis);
+  more_.texts = {{"outer", outer.empty() ? "1" : outer}, {"extent_i", extent(i)}, {"extent_j", extent(j)}};
+  bodies_["place"] = "    t.i" + n(i) + " = i, t.i" + n(j) + " = j;\n";
   for (unsigned axis : others) w_.row_indices.insert(axis);
-  function("outer_at(const Args& a, Ix q, At& t)", decompose(others, w_.row_indices));
-  return "  enum { Staged = " + n(count) + ", TileBytes = " + n(offset) + " };\n  template <int P> using Stage = StageOf<P>;\n";
+  bodies_["outer_at"] = decompose(others, w_.row_indices);
+  number.insert({{"Staged", long(count)}, {"TileBytes", long(offset)}, {"T", T}, {"Whole", whole(i) && whole(j)}, {"Outer", !others.empty()},
+                 {"TileAcross", T / V}, {"Q", T * (T / V) / threads}});
 }
 
 }  // namespace fusec::cuda

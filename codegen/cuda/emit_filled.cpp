@@ -43,7 +43,7 @@ Parts Emitter::parts() {
                  {"Exact", exact()}, {"Stores", !view_.element_stores().empty()}, {"Windows", w_.windows()}, {"Words", w_.words()},
                  {"Window", long(window_of(view_, s_))}, {"Shifted", shifted()},
                  {"Early", early_}, {"RowStores", !view_.row_stores().empty()}, {"Wide", s_.wide_index}, {"Streamed", w_.streamed},
-                 {"Split", s_.finish == Finish::last_block}, {"Cuts", cuts_}, {"RowValues", !row_members().empty()}, {"RowBefore", !bodies_["row"].empty()},
+                 {"Split", s_.finish == Finish::last_block}, {"Cuts", cuts_}, {"RowValues", !row_members().empty()}, {"RowBefore", !bodies_["row"].empty()}, {"Loads", !bodies_["load0"].empty()},
                  {"Threads", threads}, {"Lanes", lanes}, {"WarpLanes", std::min<long>(lanes, 32)}, {"Steps", std::max<int>(1, s_.steps)}, {"R", R}, {"U", R},
                  {"Cluster", cluster}, {"Group", threads / lanes}, {"Apart", held && lanes < 32 ? R : 1}, {"Together", held && lanes >= 32 ? R : 1},
                  {"Lates", w_.windows() ? R : 1}, {"X", of_row}, {"Y", threads / of_row},
@@ -67,6 +67,8 @@ Parts Emitter::parts() {
   out.bodies["length"] = out.numbers["Full"] ? "" : "    const int n = " + (w_.words() ? inside + " || " : "") + "left >= " + n(w_.V) + " ? " + n(w_.V) + " : (int)left;\n";
   if (w_.words() && w_.V > 1 && s_.steps > 1) out.bodies["element_at"] += "    if " + inside + " __builtin_assume(t.e >= 0);\n";
   out.bodies["skew"] = w_.windows() ? "    const Ix skew = " + skew() + ";\n" : "";
+  out.numbers.insert(more_.numbers.begin(), more_.numbers.end());
+  out.texts.insert(more_.texts.begin(), more_.texts.end());
   out.file = text;
   return out;
 }

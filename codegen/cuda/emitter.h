@@ -33,10 +33,13 @@ class Emitter {
     for (size_t s = 0; s < folds_; ++s) together_ &= folds_together(k_, s);
     w_.choose_pairs();
     if (s_.skeleton == Template::rows && s_.keep == Keep::registers && !tiled_ && s_.steps > 1 && (!w_.windows() || w_.words())) {
-      w_.first_element = "lane * " + n(w_.V) + (w_.words() ? " - skew" : "");
+      w_.stepped = w_.number(true), w_.first_element = "lane * " + n(w_.V) + (w_.words() ? " - skew" : "");
       w_.step_of_element = "s * " + n(size_t(s_.lanes_per_row) * size_t(std::max<int>(1, s_.cluster)) * w_.V);
+    } else if (s_.skeleton == Template::pointwise && s_.rows_in_flight > 1) {
+      w_.stepped = w_.number(false), w_.first_element = "first", w_.step_of_element = "u * " + n(size_t(s_.threads) * w_.V);
+    } else if (s_.skeleton == Template::ring && w_.words()) {
+      w_.stepped = w_.number(true), w_.first_element = "t.from", w_.step_of_element = "t.step";
     }
-    if (s_.skeleton == Template::ring && w_.words()) w_.first_element = "t.from", w_.step_of_element = "t.step";
     find_row_values();
   }
 
@@ -68,7 +71,7 @@ class Emitter {
   std::string row_stage(size_t stage, std::string* results);
   std::string row_at(bool reduced);
   std::string decompose(const std::vector<unsigned>& axes, const std::set<unsigned>& wanted);
-  std::string tiles();
+  void tiles();
   std::string slot_offset(Val v) const, column_offset(Val v) const, column_fetch(Val v);
   std::string lead(Body& body, Val v);
   bool loads_ahead(size_t pass, Val v) const;
@@ -120,6 +123,7 @@ class Emitter {
   bool cuts_ = true;                    // rows_held: is what is kept another thing than the words that were loaded?
   std::string structs_, functions_, keep_, late_;
   std::map<std::string, std::string> bodies_;
+  Parts more_;                          // transpose: of its tiles
 };
 
 }  // namespace fusec::cuda

@@ -22,8 +22,8 @@ struct Writer {
   bool streamed = false;
   /// Rows in tiles: where a staged access finds the first element of a lane's vector in shared memory.
   std::map<Val, std::string> placed;
-  /// Rows in registers, several vectors a lane: element number t.e is "lane * 4" and "s * 1024"; else "".
-  std::string first_element, step_of_element;
+  /// Several vectors a lane: the number "t.e" of the lane's vector in a row in registers is "lane * 4" plus "s * 1024"; else "".
+  std::string stepped, first_element, step_of_element;
   std::set<Val> reciprocals;                       // row values whose reciprocal stands in the row too, as "row.q…"
 
   Writer(const View& v, const Schedule& s);
