@@ -154,13 +154,16 @@ void Emitter::tiles() {
     if (k_.values[v].kind != Kind::load || !w_.access(v).staged) continue;
     const std::string p = n(count++);
     const size_t size = bytes(k_.operands[k_.values[v].operand].type);
-    const long G = size < 4 ? 4 / long(size) : 1, VS = 16 / long(size), words = size == 8 ? 2 : 1, across = T / VS, total = T / G * across, pitch = T / G + 1;
+    const long G = size < 4 ? 4 / long(size) : 1, VS = 16 / long(size), words = size == 8 ? 2 : 1;
+    const long across = T / VS, total = T / G * across, pitch = T / G + 1;
     for (const auto& [name, value] : std::initializer_list<std::pair<const char*, long>>{
-             {"Size", long(size)}, {"G", G}, {"VS", VS}, {"Words", words}, {"Across", across}, {"Total", total}, {"Units", (total + threads - 1) / threads},
+             {"Size", long(size)}, {"G", G}, {"VS", VS}, {"Words", words}, {"Across", across}, {"Total", total},
+             {"Units", (total + threads - 1) / threads},
              {"Pitch", pitch}, {"Offset", long(offset)}})
       number[name + p] = value;
     // Back, along j: whole units, or a part of one where a vector is narrower.
-    const std::string from = "from" + p, A = n(size_t(T / V)), column = "at % " + A + " * " + n(w_.V), unit = column + (G > 1 ? " / " + n(size_t(G)) : "");
+    const std::string from = "from" + p, A = n(size_t(T / V)), column = "at % " + A + " * " + n(w_.V);
+    const std::string unit = column + (G > 1 ? " / " + n(size_t(G)) : "");
     const std::string place = "(at / " + A + " * " + n(size_t(pitch)) + " + " + unit + ")" + (words > 1 ? " * " + n(size_t(words)) : "");
     const long width = long(size) * V;
     std::string read = "    const u32* const " + from + " = (const u32*)(tile + " + n(offset) + ") + " + place + ";\n   ";

@@ -35,7 +35,8 @@ std::string Emitter::with_sizes(const std::string& text) {
 }
 
 Parts Emitter::parts() {
-  const long threads = s_.threads, of_row = s_.lanes_per_row > 0 ? s_.lanes_per_row : s_.threads, R = std::max<int>(1, s_.rows_in_flight), cluster = std::max<int>(1, s_.cluster);
+  const long threads = s_.threads, of_row = s_.lanes_per_row > 0 ? s_.lanes_per_row : s_.threads;
+  const long R = std::max<int>(1, s_.rows_in_flight), cluster = std::max<int>(1, s_.cluster);
   const bool held = s_.skeleton == Template::rows && s_.keep == Keep::registers;
   const long lanes = held ? of_row : threads, bytes = long(state_bytes());
   Parts out;
@@ -43,7 +44,8 @@ Parts Emitter::parts() {
                  {"Exact", exact()}, {"Stores", !view_.element_stores().empty()}, {"Windows", w_.windows()}, {"Words", w_.words()},
                  {"Window", long(window_of(view_, s_))}, {"Shifted", shifted()},
                  {"Early", early_}, {"RowStores", !view_.row_stores().empty()}, {"Wide", s_.wide_index}, {"Streamed", w_.streamed},
-                 {"Split", s_.finish == Finish::last_block}, {"Cuts", cuts_}, {"RowValues", !row_members().empty()}, {"RowBefore", !bodies_["row"].empty()}, {"Loads", !bodies_["load0"].empty()},
+                 {"Split", s_.finish == Finish::last_block}, {"Cuts", cuts_}, {"RowValues", !row_members().empty()},
+                 {"RowBefore", !bodies_["row"].empty()}, {"Loads", !bodies_["load0"].empty()},
                  {"Threads", threads}, {"Lanes", lanes}, {"WarpLanes", std::min<long>(lanes, 32)}, {"Steps", std::max<int>(1, s_.steps)}, {"R", R}, {"U", R},
                  {"Cluster", cluster}, {"Group", threads / lanes}, {"Apart", held && lanes < 32 ? R : 1}, {"Together", held && lanes >= 32 ? R : 1},
                  {"Lates", w_.windows() ? R : 1}, {"X", of_row}, {"Y", threads / of_row},

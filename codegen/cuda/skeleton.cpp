@@ -90,7 +90,9 @@ class Filler {
     return at;
   }
 
-  void put(int indent, const std::string& text, std::string& out) { out.append(static_cast<size_t>(std::max(indent, 0)), ' ').append(text).push_back('\n'); }
+  void put(int indent, const std::string& text, std::string& out) {
+    out.append(static_cast<size_t>(std::max(indent, 0)), ' ').append(text).push_back('\n');
+  }
 
   void range(const Lines& all, size_t begin, size_t end, int shift, std::string& out) {
     for (size_t at = begin; at < end; ++at) {
@@ -224,7 +226,8 @@ class Filler {
     long out = operand(text, at);
     for (;;) {
       skip(text, at);
-      const auto op = std::find_if(std::begin(kOperators), std::end(kOperators), [&](const Operator& o) { return text.compare(at, std::string_view(o.name).size(), o.name) == 0; });
+      const auto op = std::find_if(std::begin(kOperators), std::end(kOperators),
+                                   [&](const Operator& o) { return text.compare(at, std::string_view(o.name).size(), o.name) == 0; });
       if (op == std::end(kOperators) || op->binds < least) return out;
       at += std::string_view(op->name).size();
       out = op->apply(out, operation(text, at, op->binds + 1));
