@@ -87,53 +87,16 @@ void choose_vector(Scene& c) {
   if (!c.kernel.axes.empty()) c.s.lane[c.s.vector_axis] = uint16_t(V);
 }
 
-/// What every value of an index is a multiple of: row i of 1024 columns begins at i * 1024.
-int64_t factor_of(const Kernel& kernel, Val index) {
-  const Inst& inst = kernel.values[index];
-  if (inst.kind == Kind::constant) return int64_t(inst.bits);
-  if (inst.kind != Kind::compute || inst.op != Op::mul) return 1;
-  for (Val arg : inst.args)
-    if (kernel.values[arg].kind == Kind::constant) return int64_t(kernel.values[arg].bits);
-  return 1;
-}
-
 }  // namespace
 
 void choose_pieces(Scene& c) {
-  const unsigned axis = c.s.vector_axis;
+  const AxisSet all = AxisSet((1u << c.kernel.axes.size()) - 1);
   for (size_t i = 0; i < c.view.accesses.size(); ++i) {
     const Val v = c.view.accesses[i];
     const Inst& inst = c.kernel.values[v];
-    const int64_t size = int64_t(c.size(v));
     Access a;
-    int64_t piece = size;
-    const bool computed = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; });
-    // A gathered row: one index for the whole vector, which moves it by so many elements.
-    const bool row = computed && inst.map.extra.size() == 1 && c.kernel.operands[inst.operand].unit && !c.view.wide(inst.map.extra[0]) &&
-                     c.s.edges != Edges::window;
-    const int64_t moved = row ? factor_of(c.kernel, inst.map.extra[0]) * size : 0;
-    const bool guarded = inst.map.guard != kNoVal && c.view.wide(inst.map.guard);
-    const Facts::Access& f = c.facts.access[i];
-    const bool neighbours = c.view.flat ? c.view.linear(inst, false) == Dim(1) : f.step[axis] == 1;
-    if (c.view.wide(v) && (!computed || row) && !guarded && neighbours) {
-      piece = std::min<int64_t>(16, size * c.V);
-      auto fits = [&](int64_t p) {
-        if (f.align % p || moved % p) return false;
-        if (c.view.flat) return true;
-        // Windows move against the rows: a row's start is a multiple of V when rows follow each other without gaps.
-        int64_t row = c.s.edges == Edges::window ? c.facts.columns : 0;
-        const std::vector<unsigned> kept = c.view.space(false);
-        std::vector<int64_t> against(c.kernel.axes.size(), 0);
-        for (size_t n = kept.size(); n-- > 0;) against[kept[n]] = row, row *= c.facts.extents[kept[n]];
-        for (unsigned k = 0; k < c.kernel.axes.size(); ++k)
-          if (k != axis && c.facts.extents[k] > 1 && (f.step[k] - against[k]) * size % p) return false;
-        return true;
-      };
-      while (piece > size && !fits(piece)) piece /= 2;
-    }
-    a.bytes = uint8_t(piece);
-    const AxisSet all = AxisSet((1u << c.kernel.axes.size()) - 1);
-    a.streamed = inst.kind == Kind::load && c.view.wide(v) && inst.varies == all && piece >= 4 && !computed && !guarded;
+    a.bytes = uint8_t(largest_piece(c.view, c.s, c.facts, i));
+    a.streamed = inst.kind == Kind::load && c.view.wide(v) && inst.varies == all && a.bytes >= 4 && !is_computed(inst) && !is_guarded(c.view, inst);
     c.s.access.push_back(a);
   }
 }

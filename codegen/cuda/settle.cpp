@@ -43,7 +43,9 @@ std::string common(Settling& c) {
     if (axis != s.vector_axis && s.skeleton != Template::transpose) s.lane[axis] = s.block[axis] = 0;
   if (!pow2(c.V) || c.V > 16) return "lane=" + text(c.V) + ": a power of two up to 16 is expected";
   const int64_t extent = c.kernel.axes.empty() ? 1 : c.facts.extents[s.vector_axis];
+  if (s.edges == Edges::tail && extent % c.V == 0) s.edges = Edges::full;
   if (s.edges == Edges::full && extent % c.V) return "lane=" + text(c.V) + " does not divide the extent " + text(extent) + ", and edges=full";
+  const bool by_lanes = s.skeleton != Template::ring && s.skeleton != Template::transpose && !(s.skeleton == Template::rows && s.slots);
   for (size_t i = 0; i < s.access.size(); ++i) {
     const Val v = c.view.accesses[i];
     const int64_t size = int64_t(bytes(c.kernel.operands[c.kernel.values[v].operand].type));
@@ -52,6 +54,7 @@ std::string common(Settling& c) {
     const int64_t piece = s.access[i].bytes;
     if (piece < size || piece > 16 || !pow2(piece)) return "access." + text(int64_t(i)) + ": pieces of " + text(size) + " to 16 bytes are expected";
     if (piece > size && c.facts.access[i].align % piece) return "access." + text(int64_t(i)) + ": this call's address does not allow pieces of " + text(piece);
+    if (by_lanes) s.access[i].bytes = uint8_t(std::min(piece, largest_piece(c.view, s, c.facts, i)));
   }
   for (Val v : s.cut)
     if (v >= c.kernel.values.size() || c.kernel.values[v].kind == Kind::store || c.view.level(v) != Level::element)
@@ -113,6 +116,7 @@ std::string column(Settling& c) {
   const int64_t Y = s.threads / s.lanes_per_row;
   if (Y > 1 && s.lanes_per_row * (Y / 2) * int64_t(c.state) > kScratch) return "threads: the states of so many lanes do not fit into shared memory";
   if (s.finish == Finish::last_block && (c.view.folds() != 1 || !c.view.element_stores().empty())) return "finish=last_block: one sweep without element stores is expected";
+  for (size_t i = 0; i < s.access.size(); ++i) s.access[i].staged &= c.V * int64_t(bytes(c.kernel.operands[c.kernel.values[c.view.accesses[i]].operand].type)) == 16;  // out of two pieces
   return s.finish == Finish::next_kernel ? "finish=next_kernel is the CPU's" : "";
 }
 

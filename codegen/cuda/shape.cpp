@@ -103,6 +103,57 @@ bool takes_formulas(const View& view) {
   return false;
 }
 
+bool is_computed(const Inst& access) {
+  return std::any_of(access.map.extra.begin(), access.map.extra.end(), [](Val x) { return x != kNoVal; });
+}
+
+bool is_guarded(const View& view, const Inst& access) { return access.map.guard != kNoVal && view.wide(access.map.guard); }
+
+namespace {
+
+/// What every value of an index is a multiple of: row i of 1024 columns begins at i * 1024.
+int64_t factor_of(const Kernel& kernel, Val index) {
+  const Inst& inst = kernel.values[index];
+  if (inst.kind == Kind::constant) return int64_t(inst.bits);
+  if (inst.kind != Kind::compute || inst.op != Op::mul) return 1;
+  for (Val arg : inst.args)
+    if (kernel.values[arg].kind == Kind::constant) return int64_t(kernel.values[arg].bits);
+  return 1;
+}
+
+}  // namespace
+
+int64_t largest_piece(const View& view, const Schedule& s, const Facts& facts, size_t access) {
+  const Val v = view.accesses[access];
+  const Inst& inst = view.kernel.values[v];
+  const unsigned axis = s.vector_axis;
+  const int64_t size = int64_t(bytes(view.kernel.operands[inst.operand].type));
+  const int64_t V = view.kernel.axes.empty() ? 1 : std::max<int>(1, s.lane[axis]);
+  const bool computed = is_computed(inst);
+  // A gathered row: one index for the whole vector, which moves it by so many elements.
+  const bool row = computed && inst.map.extra.size() == 1 && view.kernel.operands[inst.operand].unit && !view.wide(inst.map.extra[0]) &&
+                   s.edges != Edges::window;
+  const int64_t moved = row ? factor_of(view.kernel, inst.map.extra[0]) * size : 0;
+  const Facts::Access& f = facts.access[access];
+  const bool neighbours = view.flat ? view.linear(inst, false) == Dim(1) : f.step[axis] == 1;
+  if (!view.wide(v) || (computed && !row) || is_guarded(view, inst) || !neighbours) return size;
+  auto fits = [&](int64_t p) {
+    if (f.align % p || moved % p) return false;
+    if (view.flat) return true;
+    // Windows move against the rows: a row's start is a multiple of V when rows follow each other without gaps.
+    int64_t against_row = s.edges == Edges::window ? facts.columns : 0;
+    const std::vector<unsigned> kept = view.space(false);
+    std::vector<int64_t> against(view.kernel.axes.size(), 0);
+    for (size_t n = kept.size(); n-- > 0;) against[kept[n]] = against_row, against_row *= facts.extents[kept[n]];
+    for (unsigned k = 0; k < view.kernel.axes.size(); ++k)
+      if (k != axis && facts.extents[k] > 1 && (f.step[k] - against[k]) * size % p) return false;
+    return true;
+  };
+  int64_t piece = std::min<int64_t>(16, size * V);
+  while (piece > size && !fits(piece)) piece /= 2;
+  return piece;
+}
+
 int64_t window_of(const View& view, const Schedule& s) {
   if (s.edges != Edges::window || view.flat) return 1;
   const int64_t V = std::max<int>(1, s.lane[s.vector_axis]);

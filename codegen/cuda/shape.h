@@ -54,6 +54,14 @@ struct View {
 /// Elements an access moves for one step of an axis: 0, a Dim, or (nullopt) a stride that only the call knows.
 std::optional<Dim> step(const Kernel& kernel, const Inst& access, unsigned axis);
 
+/// Is its place computed (a gather)? Does a guard say for each element of a vector whether it is there?
+bool is_computed(const Inst& access);
+bool is_guarded(const View& view, const Inst& access);
+
+/// Bytes of the largest piece in which a lane may take its vector of an access, by itself and in every row: 16 at most, the element's size
+/// at least. What travels through slots or tiles is not bound by it.
+int64_t largest_piece(const View& view, const Schedule& schedule, const Facts& facts, size_t access);
+
 /// Type in which a value of the cut is kept: a load as it is stored; a value that is rounded to its narrow type is exact in it.
 DType kept_type(const Kernel& kernel, Val v);
 

@@ -472,6 +472,40 @@ TEST(CudaRun, RingsGoAround) {
   }
 }
 
+// A schedule that settles is as it was; changed by hand, what settles runs: no lane takes more at a time than each row's start allows.
+TEST(CudaRun, SettledByHand) {
+  if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
+  size_t ran = 0;
+  for (const char* type : {"f32", "bf16", "u8"})
+    for (const int64_t length : {16, 17, 100, 129, 1025, 4098})
+      for (const char* op : {"softmax %f {axes=[1]}", "sum %f {axes=[1], keep=true}", "sum %f {axes=[0], keep=true}", "cumsum %f {axis=1}", "exp %f"}) {
+        const std::string t = type, n = std::to_string(length);
+        const Subject s = subject("graph @g(%x: " + t + "[5," + n + "]) -> f32[5," + n + "] {\n %f = cast %x {to=f32}\n %r = " + op + "\n %y = add %f, %r\n return %y\n}");
+        const Facts f = facts(s.kernel, dense_binding(s.kernel, {}));
+        const Schedule model = cuda::schedule(s.kernel, f, cuda::device(90));
+        Schedule same = model;
+        ASSERT_EQ(cuda::settle(s.kernel, f, cuda::device(90), same), "") << op << print(model);
+        EXPECT_EQ(print(same), print(model)) << t << " " << n << " " << op;
+        for (const Edges edges : {Edges::full, Edges::tail, Edges::window})
+          for (const int lane : {0, 1, 4}) {
+            Schedule changed = model;
+            changed.edges = edges;
+            if (lane) changed.lane[changed.vector_axis] = uint16_t(lane);
+            if (!cuda::settle(s.kernel, f, cuda::device(90), changed).empty()) continue;
+            How how;
+            how.change = [&](Schedule& schedule) { schedule = changed; };
+            const std::vector<Tensor> inputs = inputs_of(s, {}, 7, false);
+            const Ran got = run(s, {}, inputs, how);
+            EXPECT_EQ(got.trouble, "") << t << " " << n << " " << op << print(changed);
+            if (got.trouble.empty()) {
+              EXPECT_LE(difference(got.outputs[0], (*evaluate(s.graph, inputs))[0]), 1e-4) << t << " " << n << " " << op << print(changed);
+            }
+            ++ran;
+          }
+      }
+  EXPECT_GT(ran, 300u);
+}
+
 // A strided call has another kernel (its layout class) and the same values.
 TEST(CudaRun, StridedOperands) {
   if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
