@@ -70,12 +70,15 @@ void column(Scene& c) {
   bool shifted = false;
   for (const Access& a : s.access) shifted |= a.staged;
   const Across chosen = known ? columns_across(across, shifted, c.device.multiprocessors) : Across{32, 8};
-  const int64_t X = chosen.X;
+  int64_t X = chosen.X;
   int64_t Y = std::min<int64_t>(chosen.Y, pow2_ceil(std::max<int64_t>(1, c.facts.columns)));
   size_t state = 16;
   for (size_t i = 0; i < c.view.folds(); ++i) state = std::max(state, state_layout(c.kernel, i, c.V).bytes);
-  while (Y > 1 && X * (Y / 2) * int64_t(state) > 40 * 1024) Y /= 2;
+  auto fits = [&] { return Y == 1 || X * (Y / 2) * int64_t(state) <= 40 * 1024; };
+  while (!fits()) Y /= 2;
   while (X * Y % 32) Y *= 2;
+  if (!fits())  // whole warps of so few lanes are too many of so large states
+    for (X = 32; !fits();) Y /= 2;
   const int64_t U = pow2_floor(std::clamp<int64_t>(128 / std::max<int64_t>(c.loaded, 4), 1, 8));
   s.lanes_per_row = uint16_t(X);
   s.threads = uint16_t(X * Y);

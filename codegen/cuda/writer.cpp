@@ -143,7 +143,8 @@ std::string Writer::whole(Val load) const {
   Dim pitch = 1;
   for (const Axis& axis : kernel().axes)
     if (axis.reduced) pitch = pitch * axis.extent;
-  if (i.kind != Kind::load || !windows() || words() || view.linear(i, true) != Dim(1) || view.linear(i, false) != pitch) return whole();
+  // Of a part of a concat, and of what a pad surrounds, the neighbour's row may lie in no buffer.
+  if (i.kind != Kind::load || i.map.guard != kNoVal || !windows() || words() || view.linear(i, true) != Dim(1) || view.linear(i, false) != pitch) return whole();
   return "t.r * columns(a) + t.e + " + dec(V) + " <= rows(a) * columns(a)";
 }
 

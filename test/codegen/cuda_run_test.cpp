@@ -204,6 +204,18 @@ const Case kCases[] = {
     {"logsumexp", "graph @g(%x: f32[N,C]) -> f32[N] { %y = logsumexp %x {axes=[1]}\n return %y }", shapes({{3, 31}, {2, 1000}, {1, 40000}, {3, 0}}), 1e-5},
     {"column_var", "graph @g(%x: f32[N,C]) -> f32[C] { %y = var %x {axes=[0], ddof=1}\n return %y }", shapes({{2, 1}, {31, 33}, {1000, 64}}), 1e-4},
     {"full_var", "graph @g(%x: f32[N]) -> f32[] { %y = var %x {axes=[0], ddof=1}\n return %y }", lengths("N", {2, 1000, 40003}), 1e-4},
+    // States of 16 columns that are larger than what 32 warps of 17 lanes may share.
+    {"many_column_folds", R"(graph @g(%x: i8[N,C]) -> (i32[C], i64[C], i64[C], i8[C], i8[C], i64[C], i64[C]) {
+       %a = argmin %x {axes=[0], to=i32}
+       %b = argmax %x {axes=[0], last=true}
+       %c = argmin %x {axes=[0], last=true}
+       %d = reduce_max %x {axes=[0]}
+       %e = reduce_min %x {axes=[0]}
+       %w = cast %x {to=i64}
+       %f = sum %w {axes=[0]}
+       %q = mul %w, %w
+       %h = sum %q {axes=[0]}
+       return %a, %b, %c, %d, %e, %f, %h })", shapes({{2, 264}, {100, 272}, {100, 33}})},
     {"cumsum_rows", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=1}\n return %y }", shapes({{1, 1}, {70, 4}, {9, 7}, {5, 128}, {70, 17}, {3, 1001}, {2, 4100}, {1, 66000}, {2, 66001}}), 1e-3},
     {"cumsum_rows_back", "graph @g(%x: bf16[N,C]) -> bf16[N,C] { %y = cumsum %x {axis=1, reverse=true, exclusive=true}\n return %y }", shapes({{1, 1}, {9, 24}, {9, 35}, {2, 5000}}), 1e-2},
     {"cumsum_columns", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=0}\n return %y }", shapes({{1, 5}, {33, 67}, {129, 64}, {2100, 12}}), 1e-3},
@@ -222,6 +234,12 @@ const Case kCases[] = {
        %y = mul %f, %w
        return %y, %a })", shapes({{3, 5}, {9, 300}, {3, 1025}})},
     {"full_sum", "graph @g(%x: f32[N]) -> f32[] { %y = sum %x {axes=[0]}\n return %y }", lengths("N", {1, 31, 33, 1000, 4099, 40003}), 1e-3},
+    // Rows that begin anywhere, of which an operand has a part: beside its first and last there is no memory.
+    {"concat_softmax_odd", "graph @g(%x: bf16[3,C], %y: bf16[5,C]) -> bf16[8,C] { %c = concat %x, %y {axis=0}\n %z = softmax %c {axes=[1]}\n return %z }", lengths("C", {29, 101, 1001, 4099}), 1e-2},
+    {"concat_sum_odd", "graph @g(%x: f32[3,C], %y: f32[1,C]) -> f32[4] { %c = concat %x, %y {axis=0}\n %z = sum %c {axes=[1]}\n return %z }", lengths("C", {101, 4099, 9001}), 1e-3},
+    {"concat_cumsum_odd", "graph @g(%x: i8[1,1,C]) -> i8[3,1,C] { %c = concat %x, %x, %x {axis=0}\n %z = cumsum %c {axis=2}\n return %z }", lengths("C", {29, 1001})},
+    {"pad_cummax_odd", "graph @g(%x: f16[6,C]) -> f16[9,C] { %p = pad %x {low=[1,0], high=[2,0]}\n %z = cummax %p {axis=1}\n return %z }", lengths("C", {101, 1001, 5001})},
+    {"pad_layer_norm_odd", "graph @g(%x: f32[6,C]) -> f32[9,C] { %p = pad %x {low=[1,0], high=[2,0]}\n %z = layer_norm %p {axes=[1], eps=1e-5}\n return %z }", lengths("C", {101, 1001}), 1e-4},
     // Rows that repeat short runs, beyond what lanes hold: nothing of them can be copied as a piece.
     {"repeated_runs", R"(graph @g(%x: f32[31,4], %y: f32[N,1,4]) -> (f32[N,31,4], i64[]) {
        %z = mul %x, %y
