@@ -1,4 +1,4 @@
-// An elementwise op on ranges: the op itself on every choice of its operands' ends (and values, the zero between them, and where the op turns),
+// An elementwise op on ranges: the op itself on every choice of its operands' ends (and values, the zeros between them, and where the op turns),
 // and the hull of what comes out. That is exact where the op is monotone between these, in each operand. Ops that jump are named below: there a
 // range makes anything possible.
 
@@ -99,18 +99,19 @@ std::optional<double> turn(Op op, double low) {
   }
 }
 
-/// The value, both ends, the zero between them or the end next to it, and in the same way where `op` turns. Where anything goes: the value.
+/// The value, both ends, the zeros of both signs between them or the end next to them, and in the same way where `op` turns. Where anything
+/// goes: the value.
 std::vector<Tensor> choices(const Ranges& r, const Order& order, Op op) {
   if (r.exact()) return {r.value};
-  std::vector<Tensor> out(turn(op, 0) ? 5 : 4, r.value);
+  std::vector<Tensor> out(turn(op, 0) ? 6 : 5, r.value);
   for (int64_t k = 0; k < r.value.elements(); ++k) {
     const Keys keys = keys_at(r, order, k);
     if (keys.anything() || keys.exact() || keys.nan) continue;
     auto put = [&](size_t choice, uint64_t key) {
       order.put(std::clamp(key, keys.low, keys.high), out[choice].data.data() + size_t(k) * bytes(r.value.dtype));
     };
-    put(1, keys.low), put(2, keys.high), put(3, order.zero_above());
-    if (const double low = order.number(keys.low); out.size() == 5) put(4, std::isfinite(low) ? order.nearest(*turn(op, low)) : keys.low);
+    put(1, keys.low), put(2, keys.high), put(3, order.zero_above()), put(4, order.zero_below());
+    if (const double low = order.number(keys.low); out.size() == 6) put(5, std::isfinite(low) ? order.nearest(*turn(op, low)) : keys.low);
   }
   return out;
 }

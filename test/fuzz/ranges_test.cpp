@@ -93,6 +93,15 @@ TEST(Ranges, HoldWhatAnOpGivesBetweenTheirEnds) {
   EXPECT_GT(ops, 25u);
 }
 
+TEST(Ranges, AZeroBetweenTheirEndsHasEitherSign) {
+  // Found as seed 8008956: relu keeps -0, which a product that vanishes may be.
+  for (const char* op : {"relu", "sqrt", "neg", "asinh"}) {
+    const fuzz::Ranges r = ranges("graph @g(%x: f32[3]) -> f32[] { %s = sum %x\n %y = " + std::string(op) + " %s\n return %y }", {tensor(DType::f32, {3}, {1e5, -1e5, 0.001})});
+    EXPECT_TRUE(may_be(r, 0.0)) << op;
+    EXPECT_TRUE(may_be(r, -0.0)) << op;
+  }
+}
+
 TEST(Ranges, ElementwiseIsHeldToEveryBit) {
   const fuzz::Ranges r = ranges("graph @g(%x: f32[3]) -> f32[3] { %y = exp %x\n return %y }", {tensor(DType::f32, {3}, {1, NAN, -INFINITY})});
   EXPECT_TRUE(r.exact());
