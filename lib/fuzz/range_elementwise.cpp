@@ -43,7 +43,7 @@ Slack slack(const Node& node, DType operand, Numerics numerics) {
   if (numerics == Numerics::fast) {
     // Rules of `fast` reorder and cancel: a few roundings of the operands, and no promise where anything overflows.
     out.ulps += 4, out.flushes = out.finite_only = true;
-    if (fast && shorter) out.relative += 0x1p-17, out.normal_only = true;
+    if (fast && shorter) out.relative += 0x1p-17, out.absolute += 0x1p-126, out.normal_only = true;  // results below normal numbers: either way
     if (node.op == Op::add || node.op == Op::sub || node.op == Op::fma) out.of_operands += type == DType::f64 ? 0x1p-50 : 0x1p-21;
   }
   return out;

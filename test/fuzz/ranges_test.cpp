@@ -210,6 +210,10 @@ TEST(Ranges, WiderModesAreWider) {
   EXPECT_FALSE(may_be(ranges(text, {x}), 2.015625));
   EXPECT_TRUE(may_be(ranges(text, {x}, Numerics::fused), 2.015625)) << "a product that is not rounded may fall to the other side";
   EXPECT_FALSE(may_be(ranges(text, {x}, Numerics::fast), 2.25));
+  // The formula gives 0 where e^-x overflows, the short form may give the number below 2^-126 that it is.
+  const std::string sigmoid = "graph @g(%x: f32[1]) -> f32[1] { %y = sigmoid %x\n return %y }";
+  EXPECT_FALSE(may_be(ranges(sigmoid, {tensor(DType::f32, {1}, {-97.7})}), 3.59e-43));
+  EXPECT_TRUE(may_be(ranges(sigmoid, {tensor(DType::f32, {1}, {-97.7})}, Numerics::fast), 3.59e-43));
 }
 
 }  // namespace
