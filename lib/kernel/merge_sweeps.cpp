@@ -76,26 +76,42 @@ void take_residual(Kernel& kernel, uint16_t reduction, Val deviation) {
   }
 }
 
-void merge(Kernel& kernel, const Pair& pair) {
+/// The mean of a state is one about a pivot: NaN where an inf stands among numbers or nothing is there, and of whole numbers times their count
+/// not whole. Where anything but the deviations of the variance reads the mean or its sum, those stay plain, one addition an element beside
+/// the state; the deviations get a sum and a mean of their own, which merge.
+void set_deviations_apart(Kernel& kernel, Pair& pair) {
+  const Val x = kernel.reductions[pair.first].inputs[0], sum = kernel.reductions[pair.first].results[0], mean = pair.mean;
+  auto reads = [](const std::vector<Val>& args, Val value) { return std::find(args.begin(), args.end(), value) != args.end(); };
+  auto is_deviation = [&](const Inst& inst) { return is(inst, Op::sub) && inst.args[0] == x && inst.args[1] == mean; };
+  bool read = false;
+  for (const Inst& inst : kernel.values) read |= (reads(inst.args, mean) && !is_deviation(inst)) || (reads(inst.args, sum) && &inst != &kernel.values[mean]);
+  for (const Reduction& r : kernel.reductions) read |= reads(r.inputs, mean) || reads(r.inputs, sum);
+  if (!read) return;
+  const Val own_sum = Val(kernel.values.size()), own_mean = own_sum + 1;
+  for (Inst& inst : kernel.values)
+    if (is_deviation(inst)) inst.args[1] = own_mean;
+  const Inst sum_inst = kernel.values[sum], mean_inst = kernel.values[mean];
+  kernel.values.insert(kernel.values.end(), {sum_inst, mean_inst});
+  kernel.values[own_mean].args[0] = own_sum;
+  pair.first = kernel.values[own_sum].reduction = uint16_t(kernel.reductions.size());
+  pair.mean = own_mean;
+  Reduction own = kernel.reductions[sum_inst.reduction];
+  own.results = {own_sum};
+  kernel.reductions.push_back(std::move(own));
+}
+
+void merge(Kernel& kernel, Pair pair) {
+  if (pair.fold == Fold::welford) set_deviations_apart(kernel, pair);
   const Val deviation = pair.fold == Fold::welford ? kernel.values[kernel.reductions[pair.second].inputs[0]].args[0] : kNoVal;
   Reduction& first = kernel.reductions[pair.first];
   Reduction& second = kernel.reductions[pair.second];
   first.fold = pair.fold;
   if (pair.fold == Fold::welford) {
-    // Result 0 is the mean itself: the division by the count is the fold's own, and the sum stays for whoever else reads it.
-    const Val old_sum = first.results[0];
-    const Inst sum = kernel.values[old_sum];
-    const bool sum_is_read = std::any_of(kernel.values.begin(), kernel.values.end(), [&](const Inst& inst) {
-      return &inst != &kernel.values[pair.mean] && std::find(inst.args.begin(), inst.args.end(), old_sum) != inst.args.end();
-    });
-    Inst& mean = kernel.values[pair.mean];
-    if (sum_is_read) {
-      // mean * count, computed after the merged sweep.
-      kernel.values[old_sum] = {Kind::compute, Op::mul, sum.type, {pair.mean, mean.args[1]}};
-    }
-    mean = sum;
-    mean.index = 0;
-    mean.reduction = pair.first;
+    // Result 0 is the mean itself: the division by the count is the fold's own.
+    const Val sum = first.results[0];
+    kernel.values[pair.mean] = kernel.values[sum];
+    kernel.values[pair.mean].index = 0;
+    kernel.values[pair.mean].reduction = pair.first;
     first.results = {pair.mean};
   }
   Inst& result = kernel.values[second.results[0]];
