@@ -1,5 +1,5 @@
 // Long reductions in parts: the entry stores the state of each part, the second entry merges the parts of a row in
-// order.
+// a tree of a fixed order.
 #include "codegen/cpu/skeleton.h"
 
 namespace fusec::cpu {
@@ -52,15 +52,27 @@ void Skeleton::merge_parts(std::span<Frame> frames) {
       for (size_t f = 0; f < zero.size(); ++f) out.push_back(b_.CreateLoad(zero[f]->getType(), sums[u][f]));
       return out;
     };
-    V count = parts();
-    e_.loop(e_.i64(0), count, e_.i64(1), [&](V part) {
-      V item = b_.CreateAdd(b_.CreateMul(item_number_, count), part);
+    // A tree over neighbours, in the place of the lower one: 1 and 2, 3 and 4, then the pairs; whoever is left alone waits.
+    const V count = parts(), first = b_.CreateMul(item_number_, count);
+    auto read_part = [&](size_t u, V part) {
+      State out;
+      for (size_t f = 0; f < zero.size(); ++f)
+        out.push_back(b_.CreateAlignedLoad(zero[f]->getType(), state_address(frames[u], b_.CreateAdd(first, part), field + f), llvm::Align(8)));
+      return out;
+    };
+    e_.loop(e_.i64(0), e_.i64(62), e_.i64(1), [&](V level) {
+      V apart = b_.CreateShl(e_.i64(1), level);
+      e_.loop(e_.i64(0), b_.CreateSub(count, apart), b_.CreateShl(apart, e_.i64(1)), [&](V part) {
+        for (size_t u = 0; u < frames.size(); ++u) {
+          const State merged = folder.merge(read_part(u, part), read_part(u, b_.CreateAdd(part, apart)));
+          for (size_t f = 0; f < zero.size(); ++f)
+            b_.CreateAlignedStore(merged[f], state_address(frames[u], b_.CreateAdd(first, part), field + f), llvm::Align(8));
+        }
+      });
+    });
+    e_.loop(e_.i64(0), b_.CreateSelect(b_.CreateICmpSGT(count, e_.i64(0)), e_.i64(1), e_.i64(0)), e_.i64(1), [&](V part) {
       for (size_t u = 0; u < frames.size(); ++u) {
-        State upper;
-        for (size_t f = 0; f < zero.size(); ++f)
-          upper.push_back(
-              b_.CreateAlignedLoad(zero[f]->getType(), state_address(frames[u], item, field + f), llvm::Align(8)));
-        const State merged = folder.merge(read_sum(u), upper);
+        const State merged = folder.merge(read_sum(u), read_part(u, part));
         for (size_t f = 0; f < zero.size(); ++f) b_.CreateStore(merged[f], sums[u][f]);
       }
     });
