@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "test/simt/machine.h"
+#include "test/simt/stacks.h"
 
 namespace fusec::simt {
 namespace {

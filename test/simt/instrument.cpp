@@ -30,7 +30,7 @@ namespace {
 using namespace llvm;
 
 constexpr const char* kKernelSection = "simt_kernels";
-constexpr uint64_t kMostFrame = 40 << 10;  // bytes of local variables of one function: a fiber's stack is 64 KB
+constexpr uint64_t kMostFrame = 40 << 10;  // bytes of local variables of one function: more would be slow on a device too
 constexpr uint64_t kFirst = 128, kZone = 64, kDynamicAlign = 1024;
 
 class Pass {
@@ -49,6 +49,7 @@ class Pass {
     for (Function& function : module_)
       if (!function.isDeclaration()) {
         check_frame(function);
+        function.addFnAttr("probe-stack", "inline-asm");  // a frame of many pages touches each: none steps over the guard
         guard_divisions(function);
         hook(function);
         hook_bare_loops(function);

@@ -184,7 +184,6 @@ void suspend();
 void wake(Thread* thread);
 /// Wakes several that waited for the same thing, in the launch's order.
 void wake_all(std::span<Thread* const> threads);
-bool on_own_stack(const void* at);
 /// Gives way to every other thread that can run.
 void give_way();
 /// A flag was read: gives way, and finds spins that nothing can end.

@@ -1,13 +1,11 @@
 // Who runs: every CUDA thread is a fiber that runs until it must wait. Then the next one is picked from those that can
 // run: at random, or first come first served with threads and blocks counted up (forward) or down (reverse).
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstring>
 
 #include "test/simt/fiber.h"
 #include "test/simt/machine.h"
+#include "test/simt/stacks.h"
 
 namespace fusec::simt {
 
@@ -15,11 +13,6 @@ Machine* machine;
 u32 now = 1;
 
 namespace {
-
-constexpr size_t kStack = 64 << 10;  // kMostFrame of instrument.cpp fits, with room for calls and hooks
-constexpr u64 kCanary = 0x5ca1ab1e0ddba11ull;
-char* stacks;
-size_t stack_count;
 
 Thread* pick() {
   Machine& m = *machine;
@@ -148,18 +141,11 @@ void start_block(Block& block, Cluster& cluster, u32 linear, u32 rank, Thread* t
     thread.since = cluster.start;
     // Stacks start at different offsets, or all their tops would share a few lines of the cache.
     size_t index = static_cast<size_t>(&thread - m.pool.data());
-    std::memcpy(stacks + index * kStack, &kCanary, sizeof kCanary);
-    thread.stack = fiber_prepare(stacks + (index + 1) * kStack - 64 - index * 192 % 4096, thread_main);
+    thread.stack = fiber_prepare(stack_top(index) - 64 - index * 192 % 4096, thread_main);
     block.threads.push_back(&thread);
   }
   cluster.blocks.push_back(&block);
   m.live.push_back(&block);
-}
-
-void check_stacks() {
-  for (size_t i = 0; i < machine->pool.size(); i++)
-    if (std::memcmp(stacks + i * kStack, &kCanary, sizeof kCanary) != 0 && machine->pool[i].block)
-      return report(SIMT_LAUNCH, 0, format("a thread used more than %zu bytes of stack", kStack), nullptr);
 }
 
 // Runs clusters[first, last), side by side, until all their threads have ended.
@@ -187,11 +173,13 @@ void run_clusters(const std::vector<u32>& order, size_t first, size_t last, std:
   }
   wake_all(all);
   m.current = pick();
-  fiber_switch(&m.home, m.current->stack);
+  {
+    StackGuard guard;
+    fiber_switch(&m.home, m.current->stack);
+  }
   if (m.dead) return;
   for (Block* block : m.live)
     if (block->live) return report_deadlock();
-  check_stacks();
   if (m.traffic)
     for (u32 i = 0; i < m.live.size(); i++) m.traffic->finish(i * m.threads, m.threads);
 }
@@ -204,11 +192,6 @@ u32 random_below(u32 n) {
   x ^= x >> 7;
   x ^= x << 17;
   return static_cast<u32>(((x * 0x2545F4914F6CDD1Dull) >> 32) * n >> 32);
-}
-
-bool on_own_stack(const void* at) {
-  size_t mine = static_cast<size_t>(static_cast<char*>(__builtin_frame_address(0)) - stacks) / kStack;
-  return static_cast<size_t>(static_cast<const char*>(at) - stacks) / kStack == mine;
 }
 
 void expect(Wait wait, u32 site, u32 mask) {
@@ -271,12 +254,8 @@ void run_grid() {
     for (u32 i = static_cast<u32>(order.size()); i > 1; i--) std::swap(order[i - 1], order[random_below(i)]);
 
   size_t resident_threads = side_by_side * m.cluster * m.threads;
-  if (stack_count < resident_threads) {
-    if (stacks) munmap(stacks, stack_count * kStack);
-    stack_count = resident_threads;
-    stacks = static_cast<char*>(mmap(nullptr, stack_count * kStack, PROT_READ | PROT_WRITE,
-                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-  }
+  if (!prepare_stacks(resident_threads))
+    return report(SIMT_LAUNCH, 0, format("no memory for the stacks of %zu threads", resident_threads), nullptr);
   m.pool.resize(resident_threads);
   if (m.options.traffic) m.traffic = std::make_unique<Traffic>(static_cast<u32>(resident_threads));
   std::vector<Block> block_pool(side_by_side * m.cluster);

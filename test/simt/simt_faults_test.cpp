@@ -51,6 +51,34 @@ void right(const std::string& text, Launch how = {.block = {128}}) {
   in_all_orders([&](Launch ordered) { EXPECT_EQ(run_probe(kernel, ordered).text, ""); }, how);
 }
 
+// --- stacks ---------------------------------------------------------------------------------------
+
+TEST(SimtFaults, StackRunsOut) {
+  // Frames of a page and more, of threads whose stacks lie side by side: none may step over the guard into a neighbour's.
+  auto text = [](int depth) {
+    return R"(
+__attribute__((noinline)) __device__ float deep(float* x, int n) {
+  float a[1500];
+  a[n % 1500] = x[n % 256];
+  if (n) a[n % 1500] += deep(x, n - 1);
+  return a[n % 1500];
+}
+extern "C" __global__ void g0(float* x) { float y = deep(x, )" +
+           std::to_string(depth) + R"(); if (y == 1e30f) x[0] = y; })";
+  };
+  right(text(100), {.block = {33}});  // 600 KB
+  Kernel kernel = load(text(1 << 20));
+  in_all_orders(
+      [&](Launch how) {
+        const Result result = run_probe(kernel, how);
+        EXPECT_EQ(result.fault, SIMT_LAUNCH);
+        EXPECT_NE(result.text.find("bytes of stack"), std::string::npos) << result.text;
+        EXPECT_NE(result.text.find("thread ("), std::string::npos) << result.text;
+      },
+      {.block = {33}});
+  right(text(100), {.block = {33}});  // the machine is as it was
+}
+
 // --- barriers that are missing, in shared memory -------------------------------------------------
 
 TEST(SimtFaults, DroppedBarrier) {
