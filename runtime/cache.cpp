@@ -40,7 +40,11 @@ Cache::Cache(CacheOptions options) : options_(std::move(options)) {
 }
 
 Cache& Cache::shared() {
-  static Cache* const kCache = new Cache;  // never destroyed: threads of a pool may outlive static objects
+  static Cache* const kCache = [] {
+    Cache* const made = new Cache;  // never destroyed: threads of a pool may outlive static objects
+    if (made->options_.path.empty()) made->warn_once(CacheDir::why_no_default() + "; compiled kernels are kept in memory only");
+    return made;
+  }();
   return *kCache;
 }
 

@@ -74,10 +74,12 @@ bool write_all(int fd, std::string_view text) {
 }
 
 /// Whatever stands where an entry should be; a directory too.
-void remove_entry(int dir, const std::string& path, const std::string& name) {
-  if (::unlinkat(dir, name.c_str(), 0) == 0 || errno == ENOENT) return;
-  std::error_code ignored;
-  std::filesystem::remove_all(std::filesystem::path(path) / name, ignored);
+Status remove_entry(int dir, const std::string& path, const std::string& name) {
+  if (::unlinkat(dir, name.c_str(), 0) == 0 || errno == ENOENT) return Done{};
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::path(path) / name;
+  std::filesystem::remove_all(whole, error);
+  return error ? Status(environment_error("cannot remove " + whole.string() + ": " + error.message())) : Status(Done{});
 }
 
 Status make(const std::string& path) {
@@ -122,6 +124,12 @@ std::string CacheDir::default_path() {
   return "";
 }
 
+std::string CacheDir::why_no_default() {
+  const char* home = std::getenv("HOME");
+  if (home && home[0] == '/') return "no cache directory: HOME is " + std::string(home) + ", which is no directory, and neither FUSEC_CACHE_DIR nor XDG_CACHE_HOME is set";
+  return "no cache directory: none of FUSEC_CACHE_DIR, XDG_CACHE_HOME and HOME is set to an absolute path";
+}
+
 uint64_t CacheDir::default_capacity() {
   uint64_t bytes = uint64_t{256} << 20;
   const char* text = std::getenv("FUSEC_CACHE_BYTES");
@@ -142,7 +150,7 @@ CacheDir::~CacheDir() {
 }
 
 Result<CacheDir> CacheDir::open(std::string path, uint64_t capacity) {
-  if (path.empty()) return environment_error("no cache directory: none of FUSEC_CACHE_DIR, XDG_CACHE_HOME and HOME is set");
+  if (path.empty()) return environment_error(why_no_default());
   if (Status made = make(path); !made) return made.error();
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return environment_error("cannot open the cache directory " + path + ": " + reason());
@@ -165,8 +173,8 @@ std::optional<Artifact> CacheDir::read(const Digest& key, bool* removed) const {
     ::utimensat(fd_, name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);  // now: least recently used is by modification time
     return artifact;
   }
-  if (!missing) remove_entry(fd_, path_, name);
-  if (removed) *removed = !missing;
+  const bool went = !missing && remove_entry(fd_, path_, name);
+  if (removed) *removed = went;
   return {};
 }
 
@@ -183,7 +191,7 @@ Status CacheDir::write(const Digest& key, const Artifact& artifact) {
     if (!write_all(file.fd, text) || ::fsync(file.fd) != 0) return failed("write");
   }
   if (::renameat(fd_, temporary.c_str(), fd_, name.c_str()) != 0) {
-    remove_entry(fd_, path_, name);  // a directory in the entry's place
+    (void)remove_entry(fd_, path_, name);  // a directory in the entry's place
     if (::renameat(fd_, temporary.c_str(), fd_, name.c_str()) != 0) return failed("rename");
   }
   written_ += text.size();
@@ -218,7 +226,7 @@ std::optional<Artifact> CacheDir::inspect(const Entry& entry) const {
   return text ? from_file(*key, *text) : std::nullopt;
 }
 
-void CacheDir::remove(const Entry& entry) const { remove_entry(fd_, path_, entry.name); }
+Status CacheDir::remove(const Entry& entry) const { return remove_entry(fd_, path_, entry.name); }
 
 void CacheDir::trim() {
   looked_ = true;
@@ -227,7 +235,7 @@ void CacheDir::trim() {
   for (const Entry& entry : list()) {
     kept += entry.bytes;
     // A tenth below: the next few entries then cost no look at the directory.
-    if (kept > capacity_ - capacity_ / 10) kept -= entry.bytes, remove(entry);
+    if (kept > capacity_ - capacity_ / 10) kept -= entry.bytes, (void)remove(entry);
   }
 }
 

@@ -17,6 +17,8 @@ class CacheDir {
  public:
   /// FUSEC_CACHE_DIR, else XDG_CACHE_HOME/fusec, else HOME/.cache/fusec; "" when none is set to an absolute path, and when HOME is not there.
   static std::string default_path();
+  /// Where default_path() is "": why.
+  static std::string why_no_default();
   /// FUSEC_CACHE_BYTES, else 256 MB.
   static uint64_t default_capacity();
 
@@ -29,7 +31,7 @@ class CacheDir {
 
   const std::string& path() const { return path_; }
 
-  /// The artifact stored for a key. `removed` is set when there was an entry that could not be used.
+  /// The artifact stored for a key. `removed` is set when there was an entry that could not be used, and went away.
   std::optional<Artifact> read(const Digest& key, bool* removed = nullptr) const;
   /// Stores an artifact: temporary file, fsync, rename. Then, when the directory outgrew its capacity, the least recently used
   /// entries leave.
@@ -44,7 +46,8 @@ class CacheDir {
   std::vector<Entry> list() const;
   /// Reads one listed entry without counting it as a use.
   std::optional<Artifact> inspect(const Entry& entry) const;
-  void remove(const Entry& entry) const;
+  /// Environment error, with the file's name, when it stays. One that is gone already is no error.
+  Status remove(const Entry& entry) const;
 
  private:
   CacheDir(std::string path, int fd, uint64_t capacity);

@@ -175,7 +175,10 @@ TEST_F(CacheFaults, AFolderThatMayOnlyBeRead) {
     int compilations = 0;
     const bool found = c->directory() && right(*c, 1, &compilations) && compilations == 0;
     const bool made = right(*c, 2, &compilations) && compilations == 1 && right(*c, 2, &compilations) && compilations == 1;
-    return found && made && c->stats().unwritten == 1 && temporaries() == 0;
+    const CacheDir::Entry entry = c->directory()->list().front();
+    const Status gone = c->directory()->remove(entry);
+    const bool said = !gone && gone.error().kind == Error::environment && gone.error().message.find(entry.name) != std::string::npos;
+    return found && made && said && c->stats().unwritten == 1 && temporaries() == 0;
   };
   fs::permissions(path, fs::perms::owner_read | fs::perms::owner_exec);
   if (::geteuid() != 0) {

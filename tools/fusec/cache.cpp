@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
 #include <iostream>
@@ -38,20 +39,32 @@ std::string stats_text(const std::string& path, const std::vector<CacheDir::Entr
 }
 
 int verify(const CacheDir& dir) {
-  int good = 0, bad = 0;
+  int good = 0, removed = 0, status = 0;
   for (const CacheDir::Entry& entry : dir.list()) {
     if (dir.inspect(entry)) ++good;
-    else ++bad, dir.remove(entry);
+    else if (Status gone = dir.remove(entry); gone) ++removed, status = std::max(status, 1);
+    else status = fail(gone.error());
   }
-  std::cout << good << " good, " << bad << " damaged and removed\n";
-  return bad ? 1 : 0;
+  std::cout << good << " good, " << removed << " damaged and removed\n";
+  return status;
+}
+
+int clear(const CacheDir& dir) {
+  int removed = 0, status = 0;
+  for (const CacheDir::Entry& entry : dir.list()) {
+    if (Status gone = dir.remove(entry); gone) ++removed;
+    else status = fail(gone.error());
+  }
+  std::cout << removed << (removed == 1 ? " kernel removed\n" : " kernels removed\n");
+  return status;
 }
 
 int run(const std::string& what) {
   const std::string path = CacheDir::default_path();
   if (what == "path") {
+    if (path.empty()) return fail(environment_error(CacheDir::why_no_default()));
     std::cout << path << "\n";
-    return path.empty() ? 3 : 0;
+    return 0;
   }
   // Looking makes nothing: a folder that is not there is an empty cache.
   if (struct stat info; !path.empty() && ::stat(path.c_str(), &info) != 0 && errno == ENOENT) {
@@ -65,12 +78,7 @@ int run(const std::string& what) {
   if (what == "ls") list(*dir);
   if (what == "stats") std::cout << stats_text(dir->path(), dir->list());
   if (what == "verify") return verify(*dir);
-  if (what == "clear") {
-    const std::vector<CacheDir::Entry> entries = dir->list();
-    for (const CacheDir::Entry& entry : entries) dir->remove(entry);
-    std::cout << entries.size() << (entries.size() == 1 ? " kernel removed\n" : " kernels removed\n");
-  }
-  return 0;
+  return what == "clear" ? clear(*dir) : 0;
 }
 
 }  // namespace
