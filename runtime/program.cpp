@@ -262,7 +262,7 @@ Status Program::Impl::find_aliases(Scratch& scratch, const CallKind& kind, std::
     const auto [before, behind] = kind.reach[i];
     if (before == behind) continue;  // no element
     const uintptr_t at = reinterpret_cast<uintptr_t>((i < first_output ? inputs[i] : outputs[i - first_output]).data);
-    if (at == 0) return input_error(port_text(i < first_output ? "input" : "output", graph, i < first_output ? i : i - first_output) + ": no memory");
+    if (at == 0) return input_error(port_text(i < first_output ? "input" : "output", graph, i < first_output ? i : i - first_output) + ": its buffer is null");
     scratch.begins.emplace_back(at + before, i);
   }
   auto strided = [&](uint32_t i) {
@@ -399,14 +399,14 @@ Status Program::Impl::run_reference(std::span<const Buffer> inputs, std::span<co
     value.extents = shape->inputs[i].extents;
     value.data.resize(size_t(value.elements()) * bytes(value.dtype));
     const Strided from{inputs[i].data, value.extents, shape->inputs[i].strides, bytes(value.dtype)};
-    if (!from.empty() && !from.data) return input_error(port_text("input", graph, i) + ": no memory");
+    if (!from.empty() && !from.data) return input_error(port_text("input", graph, i) + ": its buffer is null");
     gather(from, value.data.data());
   }
   Result<std::vector<Tensor>> results = evaluate(graph, values);
   if (!results) return results.error();
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Strided to{outputs[i].data, shape->outputs[i].extents, shape->outputs[i].strides, bytes((*results)[i].dtype)};
-    if (!to.empty() && !to.data) return input_error(port_text("output", graph, i) + ": no memory");
+    if (!to.empty() && !to.data) return input_error(port_text("output", graph, i) + ": its buffer is null");
     scatter((*results)[i].data.data(), to);
   }
   return Done{};

@@ -184,9 +184,11 @@ Result<std::vector<int64_t>> Parser::integers() {
 
 Result<double> Parser::number() {
   const size_t at = cursor_.here();
+  const std::string_view digits = cursor_.literal();
   double value = 0;
-  if (auto done = parse_element(DType::f64, cursor_.literal(), reinterpret_cast<std::byte*>(&value)); !done)
-    return cursor_.error_at(at, "expected a number");
+  if (digits.empty()) return cursor_.error("expected a number, not " + cursor_.found());
+  if (auto done = parse_element(DType::f64, digits, reinterpret_cast<std::byte*>(&value)); !done)
+    return cursor_.error_at(at, done.error().message);
   return value;
 }
 
@@ -238,7 +240,14 @@ Status Parser::attribute(Op op, std::string_view field, const std::vector<Value>
   if (field == "alpha") return put(number(), a.alpha);
   if (field == "beta") return put(number(), a.beta);
   if (field == "eps") return put(number(), a.eps);
-  if (field == "to") return put(cursor_.dtype(), a.to);
+  if (field == "to") {
+    const size_t at = cursor_.here();
+    if (auto done = put(cursor_.dtype(), a.to); !done) return done;
+    // infer takes Attrs' default for "not given".
+    if (info(op).rule == Rule::index && a.to == Attrs{}.to)
+      return cursor_.error_at(at, std::string(name(op)) + ": an index of type " + std::string(name(a.to)) + ": i32, i64, u32 and u64 hold one");
+    return Done{};
+  }
   if (field == "keep") return put(boolean(), a.keep);
   if (field == "last") return put(boolean(), a.last);
   if (field == "exclusive") return put(boolean(), a.exclusive);

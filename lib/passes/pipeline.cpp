@@ -42,16 +42,6 @@ bool is_rule(std::string_view name) {
   return false;
 }
 
-Status check_names(const PassOptions& options) {
-  for (const std::string& name : options.passes)
-    if (!find_pass(name)) return input_error("there is no pass \"" + name + "\"; fusec passes lists them");
-  for (const std::string& name : options.print_after)
-    if (name != "all" && !find_pass(name)) return input_error("there is no pass \"" + name + "\" to print after");
-  for (const std::string& name : options.disable)
-    if (!find_pass(name) && !is_rule(name)) return input_error("there is no pass or rule \"" + name + "\" to disable");
-  return Done{};
-}
-
 std::vector<const Pass*> chosen(const PassOptions& options) {
   std::vector<const Pass*> passes;
   if (options.passes.empty())
@@ -91,6 +81,16 @@ std::span<const Pass> pipeline() { return kPipeline; }
 const Pass* find_pass(std::string_view name) {
   const Pass* found = std::find_if(std::begin(kPipeline), std::end(kPipeline), [&](const Pass& p) { return p.name == name; });
   return found == std::end(kPipeline) ? nullptr : found;
+}
+
+Status check_names(const PassOptions& options) {
+  for (const std::string& name : options.passes)
+    if (!find_pass(name)) return input_error("there is no pass \"" + name + "\"; fusec passes lists them");
+  for (const std::string& name : options.print_after)
+    if (name != "all" && !find_pass(name)) return input_error("there is no pass \"" + name + "\" to print after");
+  for (const std::string& name : options.disable)
+    if (!find_pass(name) && !is_rule(name)) return input_error("there is no pass or rule \"" + name + "\" to disable");
+  return Done{};
 }
 
 Result<Graph> run_pipeline(const Graph& graph, const PassOptions& options, Trace& trace) {

@@ -29,6 +29,9 @@ std::span<const Pass> pipeline();
 /// Looks a pass up by name.
 const Pass* find_pass(std::string_view name);
 
+/// Errors   input: a name among the options that is of no pass and no rule. run_pipeline does it first.
+Status check_names(const PassOptions& options);
+
 /// Runs the passes of `options` over a graph.
 /// Takes    any graph; it is verified first.
 /// Returns  an equal graph without composites (when the whole pipeline ran), as far as the numerics mode allows.

@@ -236,7 +236,7 @@ TEST_F(ProgramTest, ErrorsNameTheFault) {
   expect_error(p.run({{x.data(), flat}, {z.data(), two}}, {{y.data(), e}}), "rank");
   expect_error(p.run({{x.data(), negative}, {z.data(), two}}, {{y.data(), e}}), "negative");
   expect_error(p.run({{x.data(), e}, {z.data(), two}}, {{y.data(), wrong}}), "[2,4]");
-  expect_error(p.run({{nullptr, e}, {z.data(), two}}, {{y.data(), e}}), "no memory");
+  expect_error(p.run({{nullptr, e}, {z.data(), two}}, {{y.data(), e}}), "its buffer is null");
   EXPECT_FALSE(p.run({{x.data(), wrong}, {z.data(), two}}, {{y.data(), e}}));
   EXPECT_FALSE(p.run({{x.data(), e}, {z.data(), three}}, {{y.data(), e}})) << "N is 2 and 3";
   expect_good(p.run({{x.data(), e}, {z.data(), two}}, {{y.data(), e}}));
