@@ -142,8 +142,8 @@ std::string settled(std::string text) {
       {std::regex("LLVM (TIME|not needed)(, all else)"), "LLVM$2"},  // another process may have compiled it
       {std::regex("(compiling and running @[^ ]*|comparing with the reference evaluator) [.][.][.]\n"), ""},  // when it takes a second
       {std::regex("([\r\n]*[0-9]+ graphs, [0-9]+ failed)+\n"), ""},
-      // Of a schedule counts which skeleton it is and what that keeps on chip; the numbers are tuned, and on the CPU the processor's.
-      {std::regex("(schedule +|^g[0-9]+: )([a-z_]+)( keep=[a-z]+) [^\n]*"), "$1$2$3"},
+      // Of a CPU's schedule counts which skeleton it is and what that keeps on chip; the numbers are the processor's. A GPU's counts whole.
+      {std::regex("(schedule +|^g[0-9]+: )(cpu_[a-z_]+)( keep=[a-z]+) [^\n]*"), "$1$2$3"},
       {std::regex(" +launch [^\n]*\n"), ""},
   };
   for (const auto& [what, name] : kUnsettled) text = std::regex_replace(text, what, name);

@@ -36,6 +36,9 @@ struct Options {
   ExecuteOptions execute{.device = "auto"};
 };
 
+/// Where the table goes: standard output belongs to the JSON when that goes there.
+std::ostream& shown(const Options& o) { return o.json == "-" ? std::cerr : std::cout; }
+
 MeasureOptions measure_options(const Options& o) {
   return {.compile = {.numerics = o.execute.numerics, .tuning = o.execute.tuning, .schedule = o.execute.schedule}, .runs = o.runs, .check = o.check};
 }
@@ -102,7 +105,7 @@ int run_flushed(const Options& o) {
   Result<Ceilings> ceilings = measure_ceilings(d, *flush, o.bytes > 0 ? size_t(o.bytes) / 32 * 16 : 0, o.runs);
   if (!ceilings) return fail(ceilings.error());
   table.ceilings = *ceilings;
-  if (!o.markdown) std::cout << heading(table) << "\n" << terminal_head() << std::flush;
+  if (!o.markdown) shown(o) << heading(table) << "\n" << terminal_head() << std::flush;
   int status = 0;
   Measurer measurer(d, *flush);
   for (const Workload& workload : *workloads) {
@@ -110,9 +113,9 @@ int run_flushed(const Options& o) {
     if (!row) return fail(row.error());
     status = std::max(status, row->error.empty() ? int(!row->figures.good) : row->status);
     table.rows.push_back(std::move(*row));
-    if (!o.markdown) std::cout << terminal_row(table, table.rows.back()) << std::flush;
+    if (!o.markdown) shown(o) << terminal_row(table, table.rows.back()) << std::flush;
   }
-  std::cout << (o.markdown ? markdown(table) : terminal_foot(table));
+  shown(o) << (o.markdown ? markdown(table) : terminal_foot(table));
   if (!o.json.empty())
     if (Status s = write_output(o.json, json(table).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"); !s) return fail(s.error());
   return status;
@@ -128,8 +131,8 @@ int run_gap(const Options& o) {
   Result<Flush> flush = Flush::make(**device);
   if (!flush) return fail(flush.error());
   Measurer measurer(**device, *flush);
-  for (const std::string& note : notes) std::cout << note << "\n";
-  std::cout << (o.markdown ? "| workload | model µs | best µs | gap | best candidate |\n|---|---|---|---|---|\n"
+  for (const std::string& note : notes) shown(o) << note << "\n";
+  shown(o) << (o.markdown ? "| workload | model µs | best µs | gap | best candidate |\n|---|---|---|---|---|\n"
                            : column("workload", 36) + column("model", 11) + column("best", 11) + column("gap", 8) + "best candidate\n")
             << std::flush;
   nlohmann::json rows = nlohmann::json::array();
@@ -140,7 +143,7 @@ int run_gap(const Options& o) {
     if (!o.runs_given) options.measure.runs = 11;
     Result<Tuned> tuned = tune(measurer, **device, w.subject, options);
     if (!tuned) {
-      std::cout << column(w.name, 36) << "failed: " << tuned.error().message << std::endl;
+      shown(o) << column(w.name, 36) << "failed: " << tuned.error().message << std::endl;
       status = std::max(status, status_of(tuned.error()));
       continue;
     }
@@ -151,8 +154,8 @@ int run_gap(const Options& o) {
     }
     const double gap = tuned->best > 0 ? tuned->model / tuned->best - 1 : 0;
     const std::string model = fixed(tuned->model * 1e6, 1), fastest = fixed(tuned->best * 1e6, 1), percent = fixed(gap * 100, 1) + " %";
-    if (o.markdown) std::cout << "| " << w.name << " | " << model << " | " << fastest << " | " << percent << " | " << best << " |" << std::endl;
-    else std::cout << column(w.name, 36) << column(model + " µs", 11) << column(fastest + " µs", 11) << column(percent, 8) << best << std::endl;
+    if (o.markdown) shown(o) << "| " << w.name << " | " << model << " | " << fastest << " | " << percent << " | " << best << " |" << std::endl;
+    else shown(o) << column(w.name, 36) << column(model + " µs", 11) << column(fastest + " µs", 11) << column(percent, 8) << best << std::endl;
     rows.push_back({{"name", w.name}, {"model_s", tuned->model}, {"best_s", tuned->best}, {"best", best}});
   }
   if (!o.json.empty())
@@ -170,9 +173,9 @@ int run_files(const Options& o) {
     Result<double> rate = copy_rate(**found, Flush(), size_t{256} << 20, 15);
     if (!rate) return fail(rate.error());
     ceiling = *rate;
-    std::cout << "copy rate of " << (*found)->name() << ": " << size_text(ceiling) << "/s\n";
+    shown(o) << "copy rate of " << (*found)->name() << ": " << size_text(ceiling) << "/s\n";
   }
-  std::cout << column("graph", 32) << column("median", 11) << column("spread", 8) << column("moved", 11) << column("rate", 13) << "of copy\n";
+  shown(o) << column("graph", 32) << column("median", 11) << column("spread", 8) << column("moved", 11) << column("rate", 13) << "of copy\n";
   nlohmann::json rows = nlohmann::json::array();
   int status = 0;
   for (const std::string& file : o.files) {
@@ -192,7 +195,7 @@ int run_files(const Options& o) {
         continue;
       }
       const double rate = timing.bytes / timing.median;
-      std::cout << column("@" + printable(one_line(graph.name())), 32) << column(time_text(timing.median), 11) << column(fixed(timing.spread * 100, 0) + " %", 8)
+      shown(o) << column("@" + printable(one_line(graph.name())), 32) << column(time_text(timing.median), 11) << column(fixed(timing.spread * 100, 0) + " %", 8)
                 << column(size_text(timing.bytes), 11) << column(size_text(rate) + "/s", 13)
                 << (ceiling > 0 ? fixed(rate / ceiling * 100, 0) + " %" : "-") << std::endl;
       rows.push_back({{"file", file}, {"graph", graph.name()}, {"device", timing.device}, {"median_s", timing.median}, {"best_s", timing.best},
@@ -261,7 +264,7 @@ Action add_bench(CLI::App& app) {
   CLI::Option* runs = app.add_option("--runs", options->runs, "timed calls of each; the median counts (sweep: 11)")->check(CLI::Range(1, 10000))->capture_default_str();
   app.add_flag("!--no-check", options->check, "do not compare with the reference evaluator");
   app.add_flag("--markdown", options->markdown, "print a Markdown table");
-  app.add_option("--json", options->json, "also write the figures to this file; - is standard output");
+  app.add_option("--json", options->json, "also write the figures to this file; - is standard output, and the table goes to standard error");
   add_numerics_option(app, options->execute.numerics);
   add_schedule_option(app, options->execute.schedule);
   add_tuning_option(app, options->execute.tuning);

@@ -61,7 +61,9 @@ Result<std::vector<std::string>> emit(const Options& o, const Graph& graph, cons
   for (const Row& row : kForms)
     if (o.as == row.as) *form = &row;
   if (!*form) return input_error("--as " + o.as + ": plan, cuda, ptx, cubin, llvm, asm and object are known");
-  if (!(o.kernel.target == "cpu" ? (*form)->cpu : (*form)->cuda)) return input_error("target " + o.kernel.target + " has no form " + o.as);
+  if (!(o.kernel.target == "cpu" ? (*form)->cpu : (*form)->cuda))
+    return input_error("target " + o.kernel.target + " has no form " + o.as +
+                       ((*form)->cuda ? ": give --target sm_90, or another sm_…" : ": that is --target cpu's"));
   Result<Planned> planned = plan_kernels(graph, o.kernel);
   if (!planned) return planned.error();
   std::vector<std::string> out;

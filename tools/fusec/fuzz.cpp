@@ -1,6 +1,8 @@
 // fusec fuzz: random graphs on devices against the reference evaluator. What fails is shrunk and written as a .fus file whose first
 // comment repeats it.
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
@@ -192,7 +194,9 @@ int run_fuzz(const FuzzOptions& options) {
   work.seconds = options.seconds;
   work.most_failures = options.most;
   bool told = false;
+  const bool terminal = ::isatty(2);  // a file of messages is no place for a line that is written over
   auto tell = [&](const Work& now) {
+    if (!terminal) return;
     told = true;
     std::cerr << "\r" << now.done << " graphs, " << now.failed << " failed" << std::flush;
   };

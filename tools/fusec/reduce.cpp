@@ -3,16 +3,19 @@
 // The moves are lib/fuzz/shrink.h's. One stays when the command, run on the smaller graph, ends with the same status as on the whole one.
 
 #include <CLI/CLI.hpp>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <climits>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 
 #include "lib/fuzz/shrink.h"
 #include "tools/fusec/command.h"
+#include "tools/fusec/workers.h"
 
 namespace fusec::cli {
 namespace {
@@ -23,6 +26,24 @@ struct Options {
   int timeout = 60;
 };
 
+constexpr int kEnds[] = {SIGINT, SIGTERM, SIGHUP};
+char scratch_name[PATH_MAX];
+
+extern "C" void on_end(int signal) {
+  ::unlink(scratch_name);
+  ::raise(signal);  // SA_RESETHAND: the default now, which ends us, and the command with us
+}
+
+/// The file goes also when a signal ends us.
+void remove_at_end(const std::string& file) {
+  if (file.size() >= sizeof(scratch_name)) return;
+  std::memcpy(scratch_name, file.c_str(), file.size() + 1);
+  struct sigaction action {};
+  action.sa_handler = on_end;
+  action.sa_flags = SA_RESETHAND | SA_NODEFER;
+  for (int signal : kEnds) ::sigaction(signal, &action, nullptr);
+}
+
 /// Runs the command with {} (or, without one, a last argument) naming the file. Its output goes nowhere. 256 + signal when it was killed.
 int status_of(const std::vector<std::string>& command, const std::string& file, int timeout) {
   std::vector<std::string> words;
@@ -32,8 +53,10 @@ int status_of(const std::vector<std::string>& command, const std::string& file, 
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  const pid_t child = ::fork();
+  const pid_t parent = ::getpid(), child = ::fork();
   if (child == 0) {
+    for (int signal : kEnds) ::signal(signal, SIG_DFL);
+    die_with(parent);
     ::alarm(timeout);
     if (!::freopen("/dev/null", "w", stdout) || !::freopen("/dev/null", "w", stderr)) ::_exit(126);
     ::execvp(argv[0], argv.data());
@@ -49,6 +72,7 @@ int run(const Options& o) {
   if (!loaded) return fail(loaded.error());
   Graph best = std::move(*loaded);
   const std::filesystem::path scratch = std::filesystem::temp_directory_path() / ("fusec-reduce-" + std::to_string(::getpid()) + ".fus");
+  remove_at_end(scratch.string());
   auto status = [&](const Graph& graph) -> int {
     if (Status s = write_output(scratch.string(), print(graph)); !s) return -1;
     return status_of(o.command, scratch.string(), o.timeout);

@@ -62,13 +62,29 @@ std::vector<std::string> output_names(const Graph& graph) {
   return out;
 }
 
+/// What can be known to be wrong before anything is drawn, compiled or run.
+Status check_options(const Options& options, const std::vector<std::string>& names) {
+  if (Status there = available(options.execute.device); !there) return there;
+  Switches switches;
+  if (Status read = read_switches(options.execute.switches, switches); !read) return read;
+  if (Status known = check_names(switches.pass); !known) return known;
+  std::vector<std::string> files;
+  for (const std::string& spec : options.outputs) {
+    const auto [name, file] = name_and_file(spec, names);
+    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+      return input_error("there is no output " + name + ", only " + join(", ", names.data(), names.data() + names.size()));
+    if (std::find(files.begin(), files.end(), file) != files.end()) return input_error("-o " + spec + ": " + file + " would be written twice");
+    files.push_back(file);
+  }
+  return Done{};
+}
+
 Status write_outputs(const std::vector<std::string>& names, const std::vector<Tensor>& values, const std::vector<std::string>& specs) {
   for (const std::string& spec : specs) {
     const auto [name, file] = name_and_file(spec, names);
     Tensors chosen;
     for (size_t i = 0; i < values.size(); ++i)
       if (name.empty() || names[i] == name) chosen[names[i]] = values[i];
-    if (chosen.empty()) return input_error("there is no output " + name + ", only " + join(", ", names.data(), names.data() + names.size()));
     if (Status s = write_tensors(file, chosen); !s) return s;
   }
   return Done{};
@@ -136,6 +152,7 @@ bool compare(const std::vector<std::string>& names, const std::vector<Tensor>& g
 /// A network of which only parts are kernels.
 int run_whole(Options& options, WholeModel whole, Tensors given) {
   const auto model = std::make_shared<const WholeModel>(std::move(whole));
+  if (Status good = check_options(options, model->output_names); !good) return fail(good.error());
   Result<Graph> ports = input_ports(*model);
   if (!ports) return fail(ports.error());
   for (size_t t : model->inputs)
@@ -175,6 +192,7 @@ int run(Options& options) {
   Tensors given;
   Result<Graph> graph = load(options, given);
   if (!graph) return fail(graph.error());
+  if (Status good = check_options(options, output_names(*graph)); !good) return fail(good.error());
   Result<Inputs> inputs = complete_inputs(*graph, std::move(given), options.dims, options.seed);
   if (!inputs) return fail(inputs.error());
   if (!inputs->drawn.empty()) std::cerr << drawn_text(*inputs, options.seed);

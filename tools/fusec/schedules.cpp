@@ -21,7 +21,7 @@ const Row kRows[] = {
     {Template::ring, "ring", "GPU: rows too long for that, streamed through shared memory by bulk copies"},
     {Template::column, "column", "GPU: an outer axis is reduced, vectors run along the kept one"},
     {Template::split, "split", "GPU: few long rows; parts of a row, the last block folds their states in order"},
-    {Template::scan, "scan", "GPU: running sums (no op needs it yet)"},
+    {Template::scan, "scan", "GPU: running sums, products and extrema along an axis"},
     {Template::cpu_flat, "cpu_flat", "CPU: no reduction; vectors along the best axis"},
     {Template::cpu_rows, "cpu_rows", "CPU: a row at a time, later sweeps from the cache"},
     {Template::cpu_column, "cpu_column", "CPU: an outer axis is reduced, vectors along the kept one"},

@@ -181,25 +181,26 @@ int sweep(const Backend& device, const SweepOptions& o) {
   if (!ceilings) return fail(ceilings.error());
   table.ceilings = *ceilings;
   Measurer measurer(device, *flush);
-  std::cout << heading(table) << "compiling " << points.size() << " graphs" << std::endl;
+  std::ostream& shown = o.json == "-" ? std::cerr : std::cout;  // standard output belongs to the JSON
+  shown << heading(table) << "compiling " << points.size() << " graphs" << std::endl;
   compile_all(measurer, o, points);
 
-  std::cout << "\n" << (o.markdown ? "| length |" : column("length", 9));
-  for (size_t i = 0; i < width; ++i) std::cout << (o.markdown ? " " + label(points[i]) + " |" : column(label(points[i]), 16));
+  shown << "\n" << (o.markdown ? "| length |" : column("length", 9));
+  for (size_t i = 0; i < width; ++i) shown << (o.markdown ? " " + label(points[i]) + " |" : column(label(points[i]), 16));
   if (o.markdown) {
-    std::cout << "\n|---|";
-    for (size_t i = 0; i < width; ++i) std::cout << "---|";
+    shown << "\n|---|";
+    for (size_t i = 0; i < width; ++i) shown << "---|";
   }
-  std::cout << std::endl;
+  shown << std::endl;
   const bool beside = is_gpu(device);  // on a CPU a comparison would disturb what is measured
   for (size_t at = 0; at < points.size(); at += width) {
     const std::string length = std::to_string(points[at].length);
-    std::cout << (o.markdown ? "| " + length + " |" : column(length, 9));
+    shown << (o.markdown ? "| " + length + " |" : column(length, 9));
     for (size_t i = at; i < at + width; ++i) {
       measure_point(measurer, o, ceilings->copy, beside, points[i]);
-      std::cout << (o.markdown ? " " + cell(points[i]) + " |" : column(cell(points[i]), 16));
+      shown << (o.markdown ? " " + cell(points[i]) + " |" : column(cell(points[i]), 16));
     }
-    std::cout << std::endl;
+    shown << std::endl;
   }
   for (Point& p : points) {
     if (!p.check.valid()) continue;
@@ -209,15 +210,15 @@ int sweep(const Backend& device, const SweepOptions& o) {
   flag(points);
   size_t below = 0;
   int status = 0;
-  std::cout << "\n";
+  shown << "\n";
   for (const Point& p : points) {
     const std::string where = column(label(p), 16) + column(std::to_string(p.rows) + " x " + std::to_string(p.length), 20);
-    if (!p.wrong.empty()) std::cout << where << "WRONG: " << p.wrong << "\n", status = std::max(status, p.status);
+    if (!p.wrong.empty()) shown << where << "WRONG: " << p.wrong << "\n", status = std::max(status, p.status);
     if (p.flag.empty()) continue;
     ++below;
-    std::cout << where << p.flag << ": " << p.figures->kernels.front().schedule << "\n";
+    shown << where << p.flag << ": " << p.figures->kernels.front().schedule << "\n";
   }
-  std::cout << below << " of " << points.size() << " points are below their bounds (0.97 up to 16384, 0.93 up to 524288, 0.83 beyond; odd within 5 % of even)\n";
+  shown << below << " of " << points.size() << " points are below their bounds (0.97 up to 16384, 0.93 up to 524288, 0.83 beyond; odd within 5 % of even)\n";
   if (!o.json.empty())
     if (Status s = write_output(o.json, as_json(table, points).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"); !s) return fail(s.error());
   return status;

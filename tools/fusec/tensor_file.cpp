@@ -82,6 +82,7 @@ Result<Tensor> parse_npy(std::string_view file, std::optional<DType> wanted) {
   const char order = descr[1];
   descr = descr.substr(2, descr.find('\'', 1) - 2);
   Tensor out;
+  if (descr == "f1" && wanted && (*wanted == DType::f8e4m3 || *wanted == DType::f8e5m2)) descr = "V1";  // ml_dtypes' float8_e5m2 calls itself so
   const Descr* found = std::find_if(std::begin(kDescrs), std::end(kDescrs), [&](const Descr& d) { return descr == d.code; });
   if (found == std::end(kDescrs)) return input_error(".npy: element type " + std::string(descr) + " is not supported");
   out.dtype = found->type;

@@ -226,7 +226,7 @@ int run(Options options) {
 Action add_test(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("PATH", options->paths, ".fus files, or folders of them and of ONNX tests (model.onnx, test_data_set_*)")->required();
-  add_list(app, "--device", options->devices, "device of eval lines and ONNX tests; may repeat (default: all there are)");
+  add_list(app, "--device", options->devices, "device of eval lines and ONNX tests; may repeat (default: reference, the CPU and all GPUs; simt only when named)");
   app.add_flag("--bless", options->bless, "rewrite expectations that are not met; the diff is the review");
   app.add_flag("-v,--verbose", options->verbose, "name each file, and each ONNX test that was not run");
   return [options] { return run(*options); };

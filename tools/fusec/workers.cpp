@@ -1,6 +1,8 @@
 #include "tools/fusec/workers.h"
 
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,8 +23,9 @@ struct Shared {
 pid_t forked(const std::function<int()>& what) {
   std::cout.flush();
   std::cerr.flush();
-  const pid_t child = ::fork();
+  const pid_t parent = ::getpid(), child = ::fork();
   if (child != 0) return child;
+  die_with(parent);
   const int status = what();
   std::cout.flush();
   ::_exit(status);
@@ -33,6 +36,11 @@ int end_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
+
+void die_with(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);  // it went before that
+}
 
 void* shared_memory(size_t bytes) {
   void* p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

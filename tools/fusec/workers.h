@@ -1,6 +1,8 @@
 #pragma once
 // Work on numbered items by forked processes: a crash or a hang of one item costs that item only.
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 
@@ -26,6 +28,9 @@ Work run_items(const WorkerOptions& options, const std::function<bool(int64_t)>&
 
 /// Runs `what` in a process of its own: its result, or 256 + the signal that killed it.
 int in_child(const std::function<int()>& what, unsigned hang = 120);
+
+/// In a fresh child of `parent`: it is killed when the parent ends.
+void die_with(pid_t parent);
 
 /// Zeroed memory that forked processes share, for as long as this one lives. Null: there is none.
 void* shared_memory(size_t bytes);
