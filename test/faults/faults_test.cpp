@@ -138,7 +138,7 @@ trusted. Below are 135 such faults in 34 kinds, gathered from public bug reports
 written by `faults_test` from test/faults/cases.txt and from the tests, and fails when one of them is gone.
 
 A name such as `nan.fus @sign` is a graph in test/faults, which `fusec test test/faults` runs in each of these ways on every device that
-there is (reference, CPU, simt, GPUs): as it stands, and with 67 and 4099 elements; each dense, at stride 2, and one element behind an aligned
+there is (reference, CPU, GPUs; simt with `--device simt`): as it stands, and with 67 and 4099 elements; each dense, at stride 2, and one element behind an aligned
 address; and with its inputs known, folded by the passes. `variants_test` counts the calls. Where the extents are the case a graph is not tiled: *.
 One of which an eval gives other sizes of its own is run with those, as they stand: †. Another name is a GoogleTest program and its test.
 )";
