@@ -84,7 +84,7 @@ std::string identity_of(const Reduction& r) {
 /// the rounding of m L did.
 bool grants(const Kernel& kernel, const Reduction& r, Relax what) {
   for (Val v : r.results)
-    if (compute_type(r.accumulate) == DType::f32 && (kernel.values[v].relax & what)) return true;
+    if (v != kNoVal && compute_type(r.accumulate) == DType::f32 && (kernel.values[v].relax & what)) return true;  // a maximum that nobody reads is none
   return false;
 }
 bool few_terms(const Kernel& kernel, const Reduction& r) { return grants(kernel, r, kFewerTerms); }
