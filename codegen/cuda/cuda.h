@@ -49,8 +49,9 @@ Schedule schedule(const Kernel& kernel, const Facts& facts, const Device& device
 /// memory; what it wins is the launch itself.
 void follow(Schedule& schedule, const Device& device);
 
-/// A schedule that needs fewer registers and computes the same bits, after compile() reported spills. nullopt: there is none.
-std::optional<Schedule> relieve(const Schedule& schedule);
+/// A schedule with room for the bytes a thread that compile() reported as spilled, which computes the same bits: fewer blocks a multiprocessor,
+/// no fewer than that takes. nullopt: there is none.
+std::optional<Schedule> relieve(const Schedule& schedule, int64_t spilled);
 
 /// Grid, workspace and cache policy of one call. `facts` must choose `schedule`, or settle must have taken it for them.
 Launch launch(const Kernel& kernel, const Schedule& schedule, const Facts& facts, const Device& device);

@@ -198,7 +198,7 @@ class CudaBackend final : public Backend {
   Result<Artifact> compile(const Kernel& kernel, const Code& code) const {
     Result<Artifact> first = cuda::compile(code, gpu_.properties.sm);
     if (!first || first->facts["spill_bytes"] == 0) return first;
-    const std::optional<Schedule> relieved = cuda::relieve(code.schedule);
+    const std::optional<Schedule> relieved = cuda::relieve(code.schedule, first->facts["spill_bytes"]);
     if (!relieved) return first;
     log_info(name_ + ": " + std::to_string(first->facts["spill_bytes"]) + " bytes spill, trying " + print(*relieved));
     Result<Artifact> second = cuda::compile(cuda::emit(kernel, *relieved), gpu_.properties.sm);

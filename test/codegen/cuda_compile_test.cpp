@@ -83,6 +83,18 @@ TEST_P(Orders, LoadsComeFirst) {
 
 INSTANTIATE_TEST_SUITE_P(Cuda, Orders, ::testing::ValuesIn(kOrders), [](const auto& info) { return info.param.name; });
 
+TEST(Relieve, GivesWhatWasSpilledAndNoMore) {
+  Schedule s;
+  s.threads = 256, s.min_blocks = 5;  // 48 registers
+  EXPECT_EQ(cuda::relieve(s, 8)->min_blocks, 4);    // 64
+  EXPECT_EQ(cuda::relieve(s, 64)->min_blocks, 3);   // 80
+  EXPECT_EQ(cuda::relieve(s, 400)->min_blocks, 1);
+  s.threads = 128, s.min_blocks = 10;
+  EXPECT_EQ(cuda::relieve(s, 8)->min_blocks, 8);
+  s.min_blocks = 1;
+  EXPECT_FALSE(cuda::relieve(s, 8));
+}
+
 // ptxas 13.0 takes two minima of i32 as one of three operands and loses a negation there (cells.cuh): none follows another directly.
 TEST(IntegerExtrema, AreKeptApart) {
   const Kernel kernel = kernel_of("graph @g(%x: i32[N,1024], %y: i32[N,1024]) -> (i32[N,1024], i32[N]) { %a = neg %x\n %m = max %a, %y\n %c = clamp %m, %a, 9\n"
