@@ -46,16 +46,7 @@ void scatter(const Window& w, int64_t k, const float* column, float* x) {
 
 /// Adds what one tap of weight `f` contributes to a channel.
 void add_tap(const Window& w, int64_t k, const float* x, float f, float* y) {
-  const Tap tap(w, k);
-  each_row(w, tap.at, 0, rows_of(w), [&](int64_t at, int64_t in) {
-    if (in < 0 || tap.begin == tap.end) return;
-    const float* row = x + in * w.in.back() + tap.first;
-    float* out = y + at;
-    if (tap.stride == 1)
-      for (int64_t p = tap.begin; p < tap.end; ++p) out[p] += f * row[p];
-    else
-      for (int64_t p = tap.begin; p < tap.end; ++p) out[p] += f * row[p * tap.stride];
-  });
+  fold_tap(w, k, x, y, [f](float sum, float element) { return sum + f * element; });
 }
 
 bool is_pointwise(const Window& w) {

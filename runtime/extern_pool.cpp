@@ -10,20 +10,7 @@ namespace {
 /// Folds what each tap reads into the positions that read it.
 template <class Fold>
 void pool_channel(const Window& w, const float* x, float* y, const Fold& fold) {
-  for (int64_t k = 0, taps = w.taps(); k < taps; ++k) {
-    const Tap tap(w, k);
-    each_row(w, tap.at, 0, rows_of(w), [&](int64_t at, int64_t in) {
-      if (in < 0 || tap.begin == tap.end) return;
-      const float* row = x + in * w.in.back() + tap.first;
-      float* out = y + at;
-      if (tap.stride == 1)
-        for (int64_t p = tap.begin; p < tap.end; ++p) out[p] = fold(out[p], row[p]);
-      else if (tap.stride == 2)
-        for (int64_t p = tap.begin; p < tap.end; ++p) out[p] = fold(out[p], row[2 * p]);
-      else
-        for (int64_t p = tap.begin; p < tap.end; ++p) out[p] = fold(out[p], row[p * tap.stride]);
-    });
-  }
+  for (int64_t k = 0, taps = w.taps(); k < taps; ++k) fold_tap(w, k, x, y, fold);
 }
 
 /// How many taps of each position read an element; with `padding`, or the padding in front and `high` behind.

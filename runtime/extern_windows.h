@@ -55,4 +55,21 @@ struct Tap {
   }
 };
 
+/// Folds what tap k of a channel x reads into the positions of y that read it: y = fold(y, x).
+template <class Fold>
+void fold_tap(const Window& w, int64_t k, const float* x, float* y, const Fold& fold) {
+  const Tap tap(w, k);
+  each_row(w, tap.at, 0, rows_of(w), [&](int64_t at, int64_t in) {
+    if (in < 0 || tap.begin == tap.end) return;
+    const float* row = x + in * w.in.back() + tap.first;
+    float* out = y + at;
+    if (tap.stride == 1)
+      for (int64_t p = tap.begin; p < tap.end; ++p) out[p] = fold(out[p], row[p]);
+    else if (tap.stride == 2)
+      for (int64_t p = tap.begin; p < tap.end; ++p) out[p] = fold(out[p], row[2 * p]);
+    else
+      for (int64_t p = tap.begin; p < tap.end; ++p) out[p] = fold(out[p], row[p * tap.stride]);
+  });
+}
+
 }  // namespace fusec
