@@ -214,8 +214,7 @@ std::string Emitter::taken(const std::vector<Val>& list, const std::vector<Val>&
 /// Ring: is it a parameter of the columns that the lanes load themselves, with the stores?
 bool Emitter::loads_ahead(size_t pass, Val v) const {
   const Inst& inst = k_.values[v];
-  const bool extra = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; });
-  return copies_ && pass == folds_ && (!w_.windows() || w_.words()) && !w_.access(v).staged && !(inst.varies & view_.row_axes) && !extra && inst.map.guard == kNoVal;
+  return copies_ && pass == folds_ && (!w_.windows() || w_.words()) && !w_.access(v).staged && !(inst.varies & view_.row_axes) && !is_computed(inst) && inst.map.guard == kNoVal;
 }
 
 // Loads and folds of each pass, straight from memory.

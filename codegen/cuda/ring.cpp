@@ -27,8 +27,7 @@ std::vector<Val> ring_loads(const View& view, const Facts& facts) {
   for (Val v : view.accesses) {
     if (!streams(view, v)) continue;
     const Inst& inst = view.kernel.values[v];
-    const bool extra = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; });
-    if (extra || inst.map.guard != kNoVal || !walks(inst, view.vector_axis)) return {};
+    if (is_computed(inst) || inst.map.guard != kNoVal || !walks(inst, view.vector_axis)) return {};
     if (run != facts.columns && run * size_of(view, v) % 16) return {};
     out.push_back(v);
   }
@@ -111,8 +110,7 @@ std::vector<Val> ring_columns(const View& view, const Schedule& s) {
   for (Val v : view.accesses) {
     const Inst& inst = view.kernel.values[v];
     if (inst.kind != Kind::load) continue;
-    const bool extra = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; });
-    if (!view.wide(v) || (inst.varies & view.row_axes) || extra || inst.map.guard != kNoVal || view.linear(inst, true) != Dim(1)) continue;
+    if (!view.wide(v) || (inst.varies & view.row_axes) || is_computed(inst) || inst.map.guard != kNoVal || view.linear(inst, true) != Dim(1)) continue;
     out.push_back(v);
   }
   return out;

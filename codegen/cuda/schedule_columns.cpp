@@ -24,7 +24,7 @@ void shift_columns(Scene& c) {
     const Val v = c.view.accesses[i];
     const Inst& inst = c.kernel.values[v];
     Access& a = c.s.access[i];
-    const bool computed = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; }) || inst.map.guard != kNoVal;
+    const bool computed = is_computed(inst) || inst.map.guard != kNoVal;
     if (inst.kind != Kind::load || computed || inst.varies != AxisSet((1u << c.kernel.axes.size()) - 1)) continue;
     if (c.s.edges == Edges::window || int64_t(c.V) * int64_t(c.size(v)) != 16 || c.facts.access[i].align % 16 || !dense_columns(c, i)) continue;
     a.staged = a.bytes < 16;

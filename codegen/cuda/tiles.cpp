@@ -73,7 +73,7 @@ bool tileable(const View& view, const Device& device) {
   for (Val v : view.accesses) {
     const Inst& inst = kernel.values[v];
     // Lanes without a row compute with what is there: addresses must not come of it.
-    if (std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; }) || inst.map.guard != kNoVal) return false;
+    if (is_computed(inst) || inst.map.guard != kNoVal) return false;
     if (!full(view, v)) continue;
     const auto along = view.linear(inst, true), across = view.linear(inst, false);
     if (along != Dim(1) || across != pitch) return false;
@@ -135,7 +135,7 @@ void shift_parameters(const View& view, const Facts& facts, Schedule& s) {
   const unsigned axis = s.vector_axis;
   for (size_t i = 0; s.edges == Edges::window && i < view.accesses.size(); ++i) {
     const Inst& inst = view.kernel.values[view.accesses[i]];
-    const bool computed = std::any_of(inst.map.extra.begin(), inst.map.extra.end(), [](Val x) { return x != kNoVal; }) || inst.map.guard != kNoVal;
+    const bool computed = is_computed(inst) || inst.map.guard != kNoVal;
     if (inst.kind != Kind::load || computed || inst.varies != AxisSet(1u << axis) || facts.access[i].step[axis] != 1) continue;
     s.access[i].staged = s.lane[axis] * size_of(view, view.accesses[i]) == 16 && facts.access[i].align % 16 == 0;
   }
