@@ -46,10 +46,6 @@ int open_temporary(const std::string& path, std::string& name) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 /// The rest of an open file. Of what is no regular file kMaxStreamBytes at most: /dev/zero gives any number.
 Result<std::string> read_rest(int fd, const std::string& path) {
   const auto fail = [&](int error) { return input_error("cannot read " + path + ": " + why(error)); };
