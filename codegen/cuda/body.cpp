@@ -326,6 +326,7 @@ std::string Body::compute(Val v) {
     return cell(Op::fma, compute_type(inst.type), {at(product.args[0]), at(product.args[1]), at(inst.args[1])});
   }
   for (Val v : inst.args) args.push_back(at(v));
+  if (const auto hidden = w_.hidden(inst)) args[*hidden] = "opaque(" + args[*hidden] + ")";
   const DType from = w_.inst(inst.args[0]).type;
   std::string out;
   if (w_.by_reciprocal(v)) {

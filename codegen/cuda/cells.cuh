@@ -40,9 +40,13 @@ template <class T> D T fusec_abs(T x) { return is_signed<T>() && x < (T)0 ? fuse
 // Two minima of i32, one of the other, become one instruction of three operands on sm_90 and sm_100 (VIMNMX3), and ptxas 13.0 drops the sign where
 // the middle one is a negation: max(max(-a, b), c) comes out as max(max(a, b), c). An identity that ptxas does not see through keeps them apart.
 D i32 opaque(i32 x) { asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x)); return x; }
+// The same for f32: NVVM 13.0 does not fold inf - inf of constants, and yet takes it for a number where it is compared with itself.
+D f32 opaque(f32 x) { return bits(f32, opaque(bits(i32, x))); }
 D i32 fusec_min(i32 x, i32 y) { return opaque(y < x ? y : x); }
 D i32 fusec_max(i32 x, i32 y) { return opaque(x < y ? y : x); }
 D i32 fusec_neg(i32 x) { return opaque((i32)(0 - (u32)x)); }
+#else
+D f32 opaque(f32 x) { return x; }
 #endif
 template <class T> D T fusec_sign(T x) { return (T)((x > (T)0) - (x < (T)0)); }
 template <class T> D T fusec_bitwise_not(T x) { return (T)~x; }

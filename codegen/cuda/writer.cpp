@@ -26,6 +26,29 @@ Writer::Writer(const View& v, const Schedule& s) : view(v), schedule(s), args(s.
     const Inst& inst = k.values[x];
     as_float[x] = as_float[x] && inst.kind == Kind::load && (inst.type == DType::u8 || inst.type == DType::i8) && k.operands[inst.operand].type == inst.type;
   }
+  bool nothing = false;  // to reduce: all results are a fold's first value
+  for (const Axis& axis : k.axes) nothing = nothing || (axis.reduced && axis.extent.is_constant() && axis.extent.constant() == 0);
+  known.assign(k.values.size(), 0);
+  for (Val v = 0; v < k.values.size(); ++v) {
+    const Inst& inst = k.values[v];
+    switch (inst.kind) {
+      case Kind::constant: case Kind::dim: known[v] = 1; break;
+      case Kind::compute: known[v] = all_known(inst.args) && !hidden(inst); break;
+      case Kind::result: known[v] = nothing || all_known(k.reductions[inst.reduction].inputs); break;
+      case Kind::load: case Kind::store: case Kind::iota: break;
+    }
+  }
+}
+
+bool Writer::all_known(const std::vector<Val>& values) const {
+  return std::all_of(values.begin(), values.end(), [&](Val x) { return known[x]; });
+}
+
+std::optional<size_t> Writer::hidden(const Inst& inst) const {
+  if (!all_known(inst.args)) return std::nullopt;
+  for (size_t i = 0; i < inst.args.size(); ++i)
+    if (compute_type(this->inst(inst.args[i]).type) == DType::f32) return i;
+  return std::nullopt;
 }
 
 void Writer::choose_pairs() {

@@ -3,6 +3,7 @@
 // questions that a statement asks about its values.
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -49,6 +50,11 @@ struct Writer {
   /// Fills `paired`, `packed_only`, `packs` and `contracted`; V and the view's flatness must be final.
   void choose_pairs();
   void choose_contractions();
+  /// Values of constants alone, which the compiler may know.
+  std::vector<char> known;
+  bool all_known(const std::vector<Val>& values) const;
+  /// The operand to hide from it: of an operation on f32 it must not know all, since a NaN of constants is a number to it (`opaque`, cells.cuh).
+  std::optional<size_t> hidden(const Inst& inst) const;
   /// Loads of bytes that only casts to f32 read: they are unpacked to f32.
   std::vector<char> as_float;
   /// May this division of an element by a row value be a multiplication by the row's reciprocal? Composites grant it.
