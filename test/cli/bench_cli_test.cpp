@@ -151,6 +151,16 @@ TEST_F(Cli, BenchFlushesAndChecksFiles) {
   EXPECT_NE(r.out.find("whole, right"), std::string::npos) << r.out;
   EXPECT_EQ(run("bench f.fus --flush --device cpu").status, 2) << "N has no size";
 }
+
+TEST_F(Cli, BenchChecksRowsOfALargeFile) {
+  const std::string graph = "graph @g(%x: u8[2097152,4]) -> u8[2097152,4] {\n  %y = add %x, 3\n  return %y\n}\n";
+  write("g.fus", "; rows: 2097152\n" + graph);
+  const Ran r = run("bench g.fus --device cpu --flush --runs 1 --bytes 65536");
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_NE(r.out.find(" of 2097152 rows, right"), std::string::npos) << r.out;
+  write("g.fus", "; rows: many\n" + graph);
+  EXPECT_EQ(run("bench g.fus --device cpu --flush").status, 2);
+}
 #endif
 
 }  // namespace

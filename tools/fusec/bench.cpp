@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "lib/support/files.h"
 #include "runtime/backend.h"
 #include "tools/fusec/bench_table.h"
 #include "tools/fusec/command.h"
@@ -56,6 +57,10 @@ Result<std::vector<Workload>> chosen(const Options& o, const Backend& device, st
         if (Result<double> moved = footprint(graph, *sizes); !moved) return moved.error().note("while reading " + file);
         out.push_back({"@" + printable(one_line(graph.name())), {print(graph), std::move(*sizes), {}, 0}, 0});
       }
+      if (graphs->size() != 1 || !file.ends_with(".fus")) continue;
+      Result<std::string> text = read_file(file);
+      if (!text) return text.error();
+      if (Status s = read_comments(*text, out.back()); !s) return s.error().note("in " + file);
     }
     return out;
   }
@@ -236,7 +241,8 @@ device copies a large block in the same run. --suite and --flush start every tim
 read, so that no dirty line is left), time it between two events on a GPU, poison the outputs first and check them against the
 reference evaluator; "of same" compares small ones with a copy of their own size, "host / bare / replay" is what a warm call
 costs the host beside a bare launch of an empty kernel and a replay of the prepared call, "compile ms" what NVRTC took when the
-kernels were compiled, "disk ms" the way of the first kernel from the disk cache to its launch.
+kernels were compiled, "disk ms" the way of the first kernel from the disk cache to its launch. A large graph is checked on some
+of its rows where a line of its file says which extent has indices that are independent of each other: "; rows: 32768".
 
   fusec bench docs/examples/*.fus                        back to back, buffers rotating
   fusec bench --suite --device cuda --json suite.json    the workloads of tools/bench/workloads

@@ -39,11 +39,7 @@ Result<Workload> load(const fs::path& path) {
   Result<std::string> text = read_file(path.string());
   if (!text) return text.error();
   Workload out{path.stem().string(), {*text, {}, {}, 0}, 0};
-  Result<int64_t> rows = extent_comment(*text, "rows"), shrinks = extent_comment(*text, "shrinks");
-  if (!rows) return rows.error().note("in " + path.string());
-  if (!shrinks) return shrinks.error().note("in " + path.string());
-  out.subject.rows = *rows, out.shrinks = *shrinks ? *shrinks : *rows;
-  for (const std::string& input : comments(*text, "positive")) out.subject.positive.push_back(input.substr(input.starts_with('%')));
+  if (Status s = read_comments(*text, out); !s) return s.error().note("in " + path.string());
   Result<Graph> graph = parse(*text, path.filename().string());
   if (!graph) return graph.error();
   return out;
@@ -62,6 +58,15 @@ Result<std::string> workloads_folder(const std::string& given) {
     tried += (tried.empty() ? "" : ", ") + folder.string();
   }
   return input_error("the workloads are not there: looked for " + tried + "; --suite FOLDER names them");
+}
+
+Status read_comments(const std::string& text, Workload& out) {
+  Result<int64_t> rows = extent_comment(text, "rows"), shrinks = extent_comment(text, "shrinks");
+  if (!rows) return rows.error();
+  if (!shrinks) return shrinks.error();
+  out.subject.rows = *rows, out.shrinks = *shrinks ? *shrinks : *rows;
+  for (const std::string& input : comments(text, "positive")) out.subject.positive.push_back(input.substr(input.starts_with('%')));
+  return Done{};
 }
 
 Result<std::vector<Workload>> load_workloads(const std::string& folder, const std::vector<std::string>& only) {

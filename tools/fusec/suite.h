@@ -18,6 +18,9 @@ struct Workload {
   int64_t shrinks = 0;
 };
 
+/// Takes the comments of a file's text.
+/// Errors   input: one that does not parse.
+Status read_comments(const std::string& text, Workload& out);
 /// The folder of workloads: the given one, or beside or below the executable (bin/../share/fusec/workloads, build/../tools/bench/workloads).
 Result<std::string> workloads_folder(const std::string& given);
 /// All .fus files of a folder, by name.
