@@ -379,6 +379,11 @@ TEST_F(Cli, ExplainAndEmitNeedNoDevice) {
 }
 
 #if FUSEC_HAS_CPU
+TEST_F(Cli, ExplainNamesValuesAsTheTextDoes) {
+  write("f.fus", "graph @\"a b\"(%\"x y\": f32[4]) -> f32[4] {\n  %z = neg %\"x y\"\n  return %z\n}\n");
+  EXPECT_EQ(run("explain f.fus --target cpu").status, 0) << read(dir / "err");
+  for (const char* name : {"graph @\"a b\" for", "%\"x y\" f32[4]", "%z f32[4]"}) EXPECT_NE(read(dir / "out").find(name), std::string::npos) << read(dir / "out");
+}
 
 TEST_F(Cli, TheSecondProcessCompilesNothing) {
   write("f.fus", kGraph);

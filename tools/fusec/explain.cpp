@@ -7,6 +7,7 @@
 #include <set>
 
 #include "lib/fusion/cost.h"
+#include "lib/support/text.h"
 #include "runtime/program.h"
 #include "tools/fusec/kernels.h"
 #include "tools/fusec/measure.h"
@@ -34,17 +35,17 @@ struct Costs {
   std::vector<KernelReport> kernels;
 };
 
-/// "%y", or "%3" for a value without a name.
+/// "%y", %"two words", or "%3" for a value without a name.
 std::string value_name(const Graph& graph, NodeId id) {
   for (const Port& port : graph.inputs())
-    if (port.node == id) return "%" + port.name;
+    if (port.node == id) return "%" + brief(port.name);
   const std::string& label = graph.label(id);
-  return "%" + (label.empty() ? std::to_string(id) : label);
+  return "%" + (label.empty() ? std::to_string(id) : brief(label));
 }
 
 std::string operands(const Graph& graph, const std::vector<NodeId>& ids) {
   std::string out;
-  for (NodeId id : ids) out += (out.empty() ? "" : ", ") + one_line(value_name(graph, id)) + " " + text(graph.node(id).type);
+  for (NodeId id : ids) out += (out.empty() ? "" : ", ") + value_name(graph, id) + " " + text(graph.node(id).type);
   return out;
 }
 
@@ -65,7 +66,7 @@ double moved(const Planned& planned) {
 
 std::string as_text(const Graph& graph, const Planned& planned, const Options& o, const Costs& costs) {
   const Graph& g = *planned.plan->graph;
-  std::string out = "graph @" + one_line(graph.name()) + " for " + o.kernel.target + ": " + saving_text(planned.kernels.size(), moved(planned), g, planned.sizes) + "\n";
+  std::string out = "graph @" + brief(graph.name()) + " for " + o.kernel.target + ": " + saving_text(planned.kernels.size(), moved(planned), g, planned.sizes) + "\n";
   for (const std::string& symbol : planned.assumed) out += "  assumed: " + one_line(symbol) + " = 1024\n";
   if (o.costs)
     out += "  limits: copy " + size_text(costs.limits.copy) + "/s, " + fixed(costs.limits.arithmetic * 1e-12, 2) + " T adds/s (" + costs.limits.source + ")\n";
@@ -86,8 +87,8 @@ std::string as_text(const Graph& graph, const Planned& planned, const Options& o
     if (!k.choice.note.empty()) out += "  note      " + k.choice.note + "\n";
   }
   for (const Refusal& r : planned.plan->refusals)
-    out += "apart: " + one_line(value_name(g, r.producer)) + " and " + one_line(value_name(g, r.consumer)) +
-           (r.siblings() ? ", which both read " + one_line(value_name(g, r.shared)) : "") + ": " + r.code + ": " + r.reason +
+    out += "apart: " + value_name(g, r.producer) + " and " + value_name(g, r.consumer) +
+           (r.siblings() ? ", which both read " + value_name(g, r.shared) : "") + ": " + r.code + ": " + r.reason +
            (r.bytes > 0 ? "; together they would move " + size_text(double(r.bytes)) + " less" : "") + "\n";
   return out;
 }
