@@ -101,11 +101,11 @@ int64_t lanes_of(const Scene& c, const Row& row) {
   // one vector ran at 0.74 of the copy rate, by 256 or 512 lanes at 1.00). Long ones by up to 32 words a lane, two blocks of 512 lanes (f32
   // [16384]: 0.99 to 1.00) or four of 256 (layer_norm bf16 [16384]: 1.00).
   // Where each element goes through a formula on its way to a sum, blocks of 256 lanes and twice the row, so that some load while others
-  // calculate (softmax f32 [8192], written out: 512 lanes 0.75 of the copy rate, 256 lanes 0.99).
+  // calculate (softmax, written out: f32 [8192] by 512 lanes 0.75 of the copy rate, by 256 0.99; bf16 [16384] 0.82 and 1.00).
   const bool formulas = folds_formulas(c), pairs = row.held < c.V && c.V > 4;
   for (int64_t l : {64, 128, 256, 512}) {
     if (once && c.V > 4 && row.steps(l) * row.held <= 24 && l >= 128) return l;  // u8 [10240]: 128 lanes 1.05 of the copy rate, 512 lanes 0.87
-    if (pairs && !formulas && l == 256 && row.steps(l) > 4 && row.steps(l) * row.held <= 36) return l;
+    if (pairs && l == 256 && row.steps(l) > 4 && row.steps(l) * row.held <= (formulas ? 32 : 36)) return l;
     if (row.steps(l) * row.held <= (formulas && l >= 256 ? 32 : l == 512 && c.V <= 4 ? 32 : 16) && row.steps(l) * c.V <= 32) return l;
   }
   // More than 32 elements a lane do not fit beside what exp needs (bf16 [65536]: 392 bytes of spills).
@@ -176,8 +176,11 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   // A cluster's blocks take the row, and 32 registers besides: what counts is how many clusters load while others calculate.
   if (s.cluster > 1) s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, 32 + values));
   // A formula on the way to a sum is as much arithmetic as a copy leaves time for: whoever calculates should not be alone.
-  if (late == 0 && folds_formulas(c))
-    s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, 16 + 4 * c.V + s.rows_in_flight * values + (s.edges == Edges::window ? 8 : 0)));
+  // Four blocks of 256 lanes even of 32 words of pairs a lane (softmax bf16 [16384], written out: 1.00, by three 0.94).
+  if (late == 0 && folds_formulas(c)) {
+    const int64_t registers = 16 + 4 * c.V + s.rows_in_flight * values + (s.edges == Edges::window ? 8 : 0);
+    s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, row.held < c.V && lanes == 256 ? std::min<int64_t>(registers, 64) : registers));
+  }
   // For large blocks without parameters of the columns that is too careful: ptxas does with the row and some 24 more, and 1,536 threads
   // instead of 1,024 are worth it (softmax f32 [8192]: 1.00 of the copy rate against 0.89).
   const int64_t least = (c.formulas ? 40 : c.V > 4 ? 28 : 24) + (s.edges == Edges::window ? 8 : 0);
