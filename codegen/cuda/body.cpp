@@ -202,6 +202,11 @@ void Body::fetch(Val load, const std::string& words) {
   line("}");
 }
 
+void Body::warm(Val load) {
+  close_loop();
+  line("warm(" + w_.args.field(Slot::pointer, w_.view.access_of[load]) + " + (" + offset(load, "") + "), nobody + threadIdx.x);");
+}
+
 void Body::fetch_along(Val load, unsigned axis, const std::string& words) {
   const Inst& inst = w_.inst(load);
   const size_t size = bytes(w_.operand(load).type);

@@ -26,6 +26,8 @@ class Body {
   void fetch(Val load, const std::string& words);
   /// What a fetch or store of `access` reads besides its data: extras and guard.
   static std::vector<Val> inputs_of_map(const Inst& inst);
+  /// Emits what brings the sector with the first of the lane's elements into the L1.
+  void warm(Val load);
   /// Emits the fetch of 16 bytes of a staged load along `axis`, `n` valid elements.
   void fetch_along(Val load, unsigned axis, const std::string& words);
   void store(Val store);

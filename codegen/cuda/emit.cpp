@@ -286,12 +286,17 @@ void Emitter::passes() {
 // A row that stays on chip: loads of the cut, the cut, folds from what was kept.
 void Emitter::held() {
   choose_exchange();
-  std::vector<Val> list = loads(s_.cut), late;
+  std::vector<Val> list = loads(s_.cut), late, warm;
   for (size_t pass = 0; pass <= folds_; ++pass)
     for (Val v : view_.needed(targets(pass), [&](Val v) { return view_.level(v) != Level::element || in_cut(v); }))
-      if (k_.values[v].kind == Kind::load && w_.access(v).early) late.push_back(v);
-  std::sort(late.begin(), late.end());
-  late.erase(std::unique(late.begin(), late.end()), late.end());
+      if (k_.values[v].kind == Kind::load) {
+        if (w_.access(v).early) late.push_back(v);
+        if (w_.access(v).prefetch && w_.access(v).bytes >= 4 && !(k_.values[v].varies & view_.row_axes)) warm.push_back(v);
+      }
+  for (std::vector<Val>* some : {&late, &warm}) {
+    std::sort(some->begin(), some->end());
+    some->erase(std::unique(some->begin(), some->end()), some->end());
+  }
 
   // What is only loaded stays in the words that it came in; a template would have to know.
   cuts_ = filled_skeleton().empty() || std::set<Val>(list.begin(), list.end()) != std::set<Val>(s_.cut.begin(), s_.cut.end());
@@ -321,6 +326,12 @@ void Emitter::held() {
     early.need(Body::inputs_of_map(k_.values[v]));
     early.fetch(v, "late.l" + n(v));
   }
+  Body warming = body(4);
+  for (Val v : warm) {
+    warming.warm(v);
+    warmed_ = std::max<long>(warmed_, long(bytes(k_.operands[k_.values[v].operand].type)));
+  }
+  bodies_["warm"] = warming.take();
   early_ = !late.empty(), hides_ = !hide.empty();
   structs_ += raw_head(0) + " {\n" + raw_members + "};\n";
   keep_ = keep_members, late_ = late_members;

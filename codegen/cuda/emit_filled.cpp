@@ -53,6 +53,10 @@ Parts Emitter::parts() {
   bool settles = false;
   for (const Reduction& r : k_.reductions) settles |= r.fold == Fold::welford;
   out.numbers["Settles"] = settles;
+  const long sector = warmed_ ? 32 / warmed_ : 0, columns = s_.block[s_.vector_axis];  // elements
+  out.numbers["Warm"] = exact() ? sector : 0;
+  out.numbers["Turns"] = sector ? (columns + threads * sector - 1) / (threads * sector) : 0;
+  out.numbers["Rest"] = sector ? columns % (threads * sector) : 0;
   for (size_t s = 0; s < folds_; ++s) out.numbers["Meets" + n(s)] = keeps_rest(k_, s_, s);
   out.texts = {{"rows", product(false)}, {"columns", product(true)}};
   if (w_.streamed) out.texts["policy"] = "make_policy(" + w_.args.field(Slot::policy) + ")";

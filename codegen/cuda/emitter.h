@@ -116,6 +116,7 @@ class Emitter {
   bool held_, column_, copies_, tiled_, together_;
   unsigned columns_of_ = 0;             // ring: passes that find parameters in slots, a bit each
   bool loads_ahead_ = false;            // ring: parameters that lanes load are asked for a slice ahead
+  long warmed_ = 0;  // rows_held: bytes of an element of the widest parameter that is brought into the L1
   bool early_ = false, hides_ = false;  // rows_held: are parameters loaded with the row, and are words hidden between sweeps?
   size_t folds_;
   std::vector<Val> row_values_;

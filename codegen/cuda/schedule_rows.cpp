@@ -121,6 +121,21 @@ int64_t cluster_of(const Scene& c, const Row& row) {
   return row.steps(256 * cluster) * std::max<int64_t>(row.held, 4) <= 32 ? cluster : 1;
 }
 
+/// Is the number of rows a constant?
+bool fixed_rows(const Scene& c) {
+  return std::all_of(c.kernel.axes.begin(), c.kernel.axes.end(), [](const Axis& axis) { return axis.reduced || axis.extent.is_constant(); });
+}
+
+/// Formulas behind the reductions of so few rows that most multiprocessors would have none: a cluster a row, which shares the arithmetic (add +
+/// layer_norm + gelu of 8 rows of 4096: a block of 512 lanes 5.6 to 5.8 us, clusters of 2, 4 and 8 blocks 5.4, 5.1 and 5.0; of 8192: 6.9, 5.2).
+void share_few(const Scene& c, const Row& row, int64_t& lanes, int64_t& cluster) {
+  if (!c.formulas || folds_formulas(c) || c.s.edges != Edges::full || lanes < 128 || !fixed_rows(c) || c.facts.rows < 1) return;
+  const int64_t share = c.device.multiprocessors / c.facts.rows, most = std::min<int64_t>({8, c.device.max_cluster, share, row.vectors / 128});
+  if (share < 4 || most < 2) return;  // (64 rows: clusters of two 6.4 us, blocks 6.0)
+  cluster = pow2_floor(most);
+  lanes = std::clamp<int64_t>(pow2_ceil(ceil_div(row.vectors, cluster)), 128, 512);
+}
+
 /// How many loads are parameters of the columns (scale, bias)?
 int64_t parameters_of(const Scene& c) {
   return std::count_if(c.view.accesses.begin(), c.view.accesses.end(), [&](Val v) {
@@ -152,8 +167,7 @@ int64_t parameters(Scene& c, const std::vector<Val>& cut, const Row& row, bool f
 void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   Schedule& s = c.s;
   const int64_t lanes = s.lanes_per_row, arithmetic = c.heavy > 8 ? 16 : 4;
-  bool fixed = true;  // the number of rows, in every call
-  for (const Axis& axis : c.kernel.axes) fixed &= axis.reduced || axis.extent.is_constant();
+  const bool fixed = fixed_rows(c);
   const int64_t alone = ceil_div(c.facts.rows, s.threads / lanes) * s.cluster;  // blocks, of a row for each lane
   // So few rows that each has a multiprocessor to itself: nothing hides a trip to memory, and registers are free (layer_norm of 8 rows of
   // 4096: parameters behind the row 6.2 us, with it 5.4).
@@ -186,12 +200,20 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   const int64_t least = (c.formulas ? 40 : c.V > 4 ? 28 : 24) + (s.edges == Edges::window ? 8 : 0);
   if (late == 0 && (lanes >= 512 || (lanes >= 256 && (arithmetic > 4 || (c.V > 4 && c.view.folds() > 1)))))
     s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, least + values));
-  // Rows for a wave and a half: a wave of two rows a block asks for everything at once (layer_norm f32 [1024,4096]: 12.5 us, 11.8).
+  // Rows for a wave and a half: a wave of two rows a block asks for everything at once, without a cache policy (layer_norm f32 [1024,4096]: 12.5 us,
+  // 12.0 so, 11.6 without a policy; bf16 [2048,4096] 12.7, 11.7). Of f32 rows go past the L1, which the parameters are brought into meanwhile (11.4).
   const int64_t of_two = blocks_for(s.threads, 32 + 2 * values), wave = c.device.multiprocessors;
   const bool plain = lanes > 32 && s.cluster == 1 && values <= 16 && !c.formulas && s.edges == Edges::full;
   if (fixed && plain && alone > wave * s.min_blocks && ceil_div(alone, 2) <= wave * of_two) {
     s.rows_in_flight = 2;
     s.min_blocks = uint16_t(of_two);
+    const bool past = widest_size(c) == 4 && c.V == 4 && parameters_of(c) > 0;
+    for (size_t i = 0; i < s.access.size(); ++i) {
+      const Inst& inst = c.kernel.values[c.view.accesses[i]];
+      s.access[i].bypass = past && s.access[i].streamed;
+      s.access[i].prefetch = past && inst.kind == Kind::load && !s.access[i].early && c.view.level(c.view.accesses[i]) == Level::element && !(inst.varies & c.view.row_axes);
+      s.access[i].streamed = 0;
+    }
     return;
   }
   // Rows wait at barriers and for their parameters while others have to move: 160 KiB of rows, read and written, in the blocks of a
@@ -383,6 +405,7 @@ void rows(Scene& c) {
   int64_t lanes = lanes_of(c, row), cluster = 1;
   if (!lanes && !once) cluster = cluster_of(c, row);
   if (cluster > 1) lanes = 256;
+  else share_few(c, row, lanes, cluster);
   // Beyond 64 KiB (32 KiB of narrow types, 28 where exp is taken) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of the copy
   // rate there, f32 [32768] at 0.78. Not so where elements are summed through a formula: registers keep its results, the ring's slots the operands,
   // for a second time.

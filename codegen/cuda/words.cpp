@@ -133,7 +133,7 @@ std::string bitcast(DType from, DType to, const std::string& x) {
 
 std::string fetch(size_t piece, size_t bytes, const std::string& kind, const std::string& words, const std::string& from, const std::string& policy) {
   if (piece != 16 || bytes > 32) return "fetch<" + std::to_string(piece) + ", " + kind + ">(" + words + ", " + from + ", " + policy + ");";
-  const std::string name = kind == "kStreamed" ? "FETCH_STREAMED(" : kind == "kReadOnly" ? "FETCH_READ_ONLY(" : "FETCH(";
+  const std::string name = kind == "kStreamed" ? "FETCH_STREAMED(" : kind == "kReadOnly" ? "FETCH_READ_ONLY(" : kind == "kPast" ? "FETCH_PAST(" : "FETCH(";
   std::string out;
   for (size_t k = 0; k < bytes / 16; ++k)
     out += (k ? " " : "") + name + words + ", " + std::to_string(k) + ", " + from + (kind == "kStreamed" ? ", " + policy : "") + ");";

@@ -180,6 +180,8 @@ bool Writer::scattered(Val a) const {
 
 std::string Writer::fetch_kind(Val load, bool streamed) const {
   if (streamed) return "kStreamed";
+  const size_t whole = bytes(operand(load).type) * V;
+  if (access(load).bypass && access(load).bytes == 16 && (whole == 16 || whole == 32) && schedule.edges == Edges::full) return "kPast";
   if (access(load).bytes < 4 && !words()) return "kPlain";  // ahead of a block's reductions they take registers
   if (access(load).early) return "kPlain";  // not behind the barriers of the reductions, where ptxas puts loads of read-only memory
   for (auto [in, out] : kernel().in_place)

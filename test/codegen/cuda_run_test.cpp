@@ -1,6 +1,8 @@
 // Emitted kernels run on the host, thread by thread, with a race detector: right values, no race, nothing out of bounds, the same
 // bits whatever the alignment and the order of threads.
 
+#include <array>
+
 #include "test/codegen/cuda_run.h"
 
 namespace fusec {
@@ -487,6 +489,31 @@ TEST(CudaRun, RingsGoAround) {
       }
       EXPECT_EQ(ran.outputs[0], first.outputs[0]) << "seed " << how.seed;
     }
+  }
+}
+
+// A constant number of rows may choose what any number does not: clusters for the formulas of few rows, and, of two rows a block, loads past the
+// L1 while the parameters come into it.
+TEST(CudaRun, ConstantRows) {
+  if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
+  const Case kFew = {"few", R"(graph @g(%a: f32[3,1024], %r: f32[3,1024], %g: f32[1024], %b: f32[1024]) -> f32[3,1024] {
+    %t = add %a, %r
+    %h = layer_norm %t, %g, %b {axes=[1], eps=1e-05}
+    %e = gelu %h
+    %y = mul %e, %a
+    return %y })", {}, 1e-4};
+  const Subject few = subject(kFew.text);
+  EXPECT_NE(print(cuda::schedule(few.kernel, facts(few.kernel, dense_binding(few.kernel, {})), cuda::device(90))).find(" cluster=2 "), std::string::npos);
+  check(kFew, {}, {}, few);
+  for (const auto [rows, columns, multiprocessors] : {std::array{47, 1024, 2}, std::array{15, 1536, 1}, std::array{15, 2048, 1}}) {
+    const std::string c = std::to_string(columns), x = "f32[" + std::to_string(rows) + "," + c + "]";
+    const std::string text = "graph @g(%x: " + x + ", %g: f32[" + c + "], %b: f32[" + c + "]) -> " + x + " {\n %y = layer_norm %x, %g, %b {axes=[1], eps=1e-5}\n return %y }";
+    const Subject wave = subject(text);
+    How how;
+    how.device.multiprocessors = multiprocessors;
+    const std::string chosen = print(cuda::schedule(wave.kernel, facts(wave.kernel, dense_binding(wave.kernel, {})), how.device));
+    EXPECT_NE(chosen.find(" access=16b,16p,16p,16 "), std::string::npos) << chosen;
+    check({"wave", text.c_str(), {}, 1e-4}, how, {}, wave);
   }
 }
 

@@ -1,11 +1,11 @@
-// The workloads of tools/bench: each kernel of each compiles for sm_90 without a spill.
+// The workloads of tools/bench: each kernel that compile() makes of each compiles for sm_90 without a spill.
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
-#include "lib/fusion/fuse.h"
+#include "runtime/plan.h"
 #include "test/codegen/cuda_kernels.h"
 
 namespace fusec {
@@ -22,12 +22,10 @@ TEST(CudaWorkloads, CompileWithoutSpills) {
     text << std::ifstream(file).rdbuf();
     Result<Graph> graph = parse(text.str(), file.filename().string());
     ASSERT_TRUE(graph) << graph.error().text();
-    Result<Graph> primitive = decompose(*graph);
-    ASSERT_TRUE(primitive) << primitive.error().text();
-    Result<GroupPlan> plan = fuse(*primitive);
+    Result<ProgramPlan> plan = make_plan(*graph, {});
     ASSERT_TRUE(plan) << plan.error().text();
-    for (const Group& group : plan->groups) {
-      Result<Kernel> kernel = build(*primitive, group);
+    for (const PlanStep& step : plan->steps) {
+      Result<Kernel> kernel = build(*step.graph, step.group);
       ASSERT_TRUE(kernel) << kernel.error().text();
       if (!formulas_known(*kernel)) {
         printf("%-36s waits for a formula\n", file.stem().c_str());

@@ -111,6 +111,23 @@
         @end
       @end
     @end
+@if Warm
+    // Registers are taken: the parameters of the columns come into the L1 meanwhile, for all blocks of the multiprocessor.
+    __shared__ u32 nobody[$Threads];
+@if Turns > 1
+@let sector = threadIdx.x + k * $Threads
+@else
+@let sector = threadIdx.x
+@end
+    @unroll k Turns
+      const Ix e = ($sector) * $Warm;
+      @block Rest : if (e < columns)
+        @body element_at t=t$[0:R]
+        @body warm t=t$[0:R]
+      @end
+    @end
+    if (never()) return;
+@end
 @if Cluster > 1
     blocks.enter();
 @end
