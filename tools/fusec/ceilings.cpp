@@ -94,18 +94,21 @@ Result<double> add_rate(const Backend& device, int runs) {
   return double(n) * made / std::max(*seconds, 1e-12);
 }
 
-Result<double> host_time(const Backend& device, const std::function<Status()>& call) {
+Result<std::vector<double>> host_times(const Backend& device, const std::vector<std::function<Status()>>& calls) {
   const std::shared_ptr<void> current = device.enter();
-  std::vector<double> times;
-  for (int batch = 0; batch < 8; ++batch) {
-    for (int i = 0; i < 32; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      if (Status s = call(); !s) return s.error();
-      times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  std::vector<std::vector<double>> times(calls.size());
+  for (int batch = 0; batch < 16; ++batch)
+    for (size_t k = 0; k < calls.size(); ++k) {
+      for (int i = 0; i < 16; ++i) {
+        const auto start = std::chrono::steady_clock::now();
+        if (Status s = calls[k](); !s) return s.error();
+        times[k].push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      }
+      if (Status s = device.wait(nullptr); !s) return s.error();
     }
-    if (Status s = device.wait(nullptr); !s) return s.error();
-  }
-  return spread(std::move(times)).median;
+  std::vector<double> out;
+  for (std::vector<double>& of_call : times) out.push_back(spread(std::move(of_call)).median);
+  return out;
 }
 
 Result<Ceilings> measure_ceilings(const Backend& device, const Flush& flush, size_t block, int runs) {
@@ -125,9 +128,9 @@ Result<Ceilings> measure_ceilings(const Backend& device, const Flush& flush, siz
   if (Result<std::function<Status()>> empty = device.empty_launch(64)) {
     Result<double> launch = median(device, flush, std::max(runs, 21), *empty);
     if (!launch) return launch.error();
-    Result<double> host = host_time(device, *empty);
+    Result<std::vector<double>> host = host_times(device, {*empty});
     if (!host) return host.error();
-    out.launch = *launch, out.host_launch = *host;
+    out.launch = *launch, out.host_launch = host->front();
   }
   return out;
 }

@@ -43,8 +43,9 @@ Result<Ceilings> measure_ceilings(const Backend& device, const Flush& flush, siz
 /// Adds a second that a chain of multiplications and additions of f32 reaches where memory does not hold it back.
 Result<double> add_rate(const Backend& device, int runs);
 
-/// Median seconds of the host in one call of `call`, several times in batches that no queue refuses.
-Result<double> host_time(const Backend& device, const std::function<Status()>& call);
+/// Median seconds of the host in one call of each, in turns: a host's clock changes from one tenth of a second to the next. In batches that no
+/// queue refuses.
+Result<std::vector<double>> host_times(const Backend& device, const std::vector<std::function<Status()>>& calls);
 
 bool is_gpu(const Backend& device);
 

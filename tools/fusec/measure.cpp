@@ -307,19 +307,13 @@ Result<Figures> Measurer::measure(const Program& program, const Subject& subject
   if (!times) return times.error();
   out.time = spread(std::move(*times));
   if (options.host && is_gpu(device_)) {
-    Result<double> host = host_time(device_, call);
-    if (!host) return host.error();
-    out.host = *host;
     Result<std::function<Status()>> empty = device_.empty_launch(arguments);
     if (!empty) return empty.error();
-    Result<double> bare = host_time(device_, *empty);
-    if (!bare) return bare.error();
-    out.bare = *bare;
     Result<Prepared> prepared = program.prepare(p.in, p.out);
     if (!prepared) return prepared.error();
-    Result<double> replay = host_time(device_, [&] { return prepared->replay(); });
-    if (!replay) return replay.error();
-    out.replay = *replay;
+    Result<std::vector<double>> host = host_times(device_, {call, *empty, [&] { return prepared->replay(); }});
+    if (!host) return host.error();
+    out.host = (*host)[0], out.bare = (*host)[1], out.replay = (*host)[2];
     if ((*packed)->workspace() == 0) {
       std::vector<uintptr_t> pointers;
       for (const std::vector<Buffer>& side : {p.in, p.out})
