@@ -1,5 +1,7 @@
 // Elements by way of shared memory: the copies that ring.cuh issues, the runs of rows_tiled.cuh and the tiles of transpose.cuh.
 
+#include <algorithm>
+
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/ring.h"
 #include "codegen/cuda/tiles.h"
@@ -47,6 +49,18 @@ std::string Emitter::lead(Body& body, Val v) {
   if (w_.access(v).bytes == 16) return "";
   const std::string at = w_.args.field(Slot::pointer, view_.access_of[v]) + " + (" + body.offset(v, "") + ")";
   return " + (Ix)((u32)(u64)(" + at + ") - (u32)at * " + n(bytes(w_.operand(v).type)) + " & 15u)";
+}
+
+/// Of every slice of the ring: 2 each lane has all its vectors, 1 all but the last one, 0 nobody knows.
+size_t Emitter::fills() const {
+  Dim columns = 1;
+  for (const Axis& axis : k_.axes)
+    if (axis.reduced) columns = columns * axis.extent;
+  if (w_.windows() || !columns.is_constant()) return 0;
+  const RingShape shape = ring_shape(k_, s_, columns.constant());
+  const int64_t blocks = std::max<int>({1, s_.cluster, s_.team}), step = int64_t(s_.threads) * w_.V;
+  const int64_t shortest = columns.constant() - shape.part * (blocks - 1) - shape.slice * (s_.slices - 1);
+  return shortest == shape.slice && shortest == step * s_.steps ? 2 : shortest >= step * (s_.steps - 1);
 }
 
 // What ring.cuh asks for: the copies of a slice of a row. A load is one run, or one for each run of the vector axis.
@@ -98,7 +112,7 @@ std::string Emitter::copies() {
   functions_ += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";
   return "  enum { RowBytes = " + n(row) + ", LeadBytes = " + n(windowed ? 16 * s_.cut.size() : 0) + ", Granule = " + n(size_t(shape.granule)) +
          ", Copies = " + n(copies_) + ", Kept = " + n(s_.keep == Keep::shared) + ", Together = " +
-         n(together_) + ", Columns = " + n(staged) + ", LoadsAhead = " + n(loads_ahead_) + ", ColumnsOf = " + n(columns_of_) + ", ColumnBytes = " + n(column_bytes) + ", ColumnLeadBytes = " +
+         n(together_) + ", Columns = " + n(staged) + ", LoadsAhead = " + n(loads_ahead_) + ", Fills = " + n(fills()) + ", ColumnsOf = " + n(columns_of_) + ", ColumnBytes = " + n(column_bytes) + ", ColumnLeadBytes = " +
          n(staged * 16 + (w_.windows() ? 2 * size_t(shape.granule) * column_bytes : 0)) + " };\n";
 }
 

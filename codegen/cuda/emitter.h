@@ -56,6 +56,7 @@ class Emitter {
   std::string kept_words(Val v) const;
   unsigned lanes() const { return column_ ? w_.V : 1; }
   bool exact() const;
+  size_t fills() const;
   bool shifted() const;
 
   // Parts of K.

@@ -60,7 +60,8 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   // States in flight: more than rows between the fastest warp and the slowest. The queue holds more rows than slots do.
   enum { kWarps = Threads / 32, kResults = 8, kQueue = 32, kAhead = K::Kept && K::Folds == 1 ? Ahead : 0,
          Last = K::Stores ? K::Folds : K::Folds - 1, kStay = ColumnSlots >= Slices,
-         kBoard = words_of_board((int)K::AccBytes / 4, Team), kWords = K::Windows && K::Window > K::V };
+         kBoard = words_of_board((int)K::AccBytes / 4, Team), kWords = K::Windows && K::Window > K::V,
+         kWholes = kWords || K::Fills };  // may of a whole slice (in_slice) only a lane's last vector be missing?
   enum : u32 { kDone = 0xffffffffu };
   struct Shared {
     u64 full[Slots], empty[Slots], columns_full[ColumnSlots], columns_empty[ColumnSlots], folded[kResults], arrived[kResults], merged[kResults], queued[kQueue];
@@ -246,12 +247,12 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       if constexpr (loads_ahead<S>()) {
 #pragma unroll
         for (int j = 0; j < Steps; ++j) raw[j] = next[j];
-        load_ahead<S>(t, from + slice, end, next);
+        if (s + 1 < Slices) load_ahead<S>(t, from + slice, end, next);
       }
       if constexpr (K::Copies && (S == 0 || !K::Kept)) barrier_wait<false>(sh.full + turn.slot, turn.parity);
       const char* slot = slot_at(turn.slot);
       u32 taken = 0;
-      by_words(from, to, [&](auto whole) {
+      in_loads(from, to, [&](auto whole) {
 #pragma unroll
         for (int j = 0; j < Steps; ++j) {
           const Ix at = vector(j), e = from + at;
@@ -295,7 +296,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   template <int S> static RD constexpr bool loads_ahead() { return K::LoadsAhead && S == K::Folds; }
   template <int S> RD void load_ahead(At& t, Ix from, Ix end, typename K::template Raw<S> (&raw)[Steps]) {
     const Ix to = from + slice < end ? from + slice : end;
-    by_words(from, to, [&](auto whole) {
+    in_loads(from, to, [&](auto whole) {
 #pragma unroll
       for (int j = 0; j < Steps; ++j) {
         const Ix e = from + vector(j);
@@ -321,8 +322,12 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     if constexpr (kWords) K::element_at(a, from + mine(), (Ix)(j * Threads * K::V), t);
     else K::element_at(a, from + vector(j), t);
   }
-  // Is there a vector j of a lane, which begins at e? By words, in the warps that in_slice calls whole only the last one may be missing.
-  template <bool Whole> static RD bool there(int j, Ix e, Ix to) { return kWords && Whole ? j + 1 < Steps || e < to : e < to && (!kWords || e + K::V > 0); }
+  // Is there a vector j of a lane, which begins at e? In the warps that in_slice calls whole only the last one may be missing, and a condition a vector
+  // would part what the compiler otherwise puts side by side.
+  template <bool Whole> static RD bool there(int j, Ix e, Ix to) {
+    if (kWholes && Whole) return K::Fills == 2 || j + 1 < Steps || e < to;
+    return e < to && (!kWords || e + K::V > 0);
+  }
   // `f` with every vector of a slice that is there, or `none` with its place. Whole: none of them is short, and the compiler knows it.
   template <bool Whole, class F, class N> RD void each_vector(At& t, Ix from, Ix to, F f, N none) {
 #pragma unroll
@@ -337,7 +342,8 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       }
     }
   }
-  // Only the warps with a row's first vector and its last one meet short ones.
+  // Only the warps with a row's first vector and its last one meet short ones. K::Fills says of every slice: 2 each lane has all its vectors, 1 all but the
+  // last one, 0 it is not known.
   template <class F> RD void in_slice(Ix from, Ix to, F f) {
     const u32 warp = threadIdx.x / 32, last = (u32)(to - 1 - from) / K::V % Threads / 32;
     const bool begins = from < 0 && warp == 0, ends = to == columns && (to - from) % K::V != 0 && warp == last;
@@ -345,8 +351,8 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     if (!K::Windows || !(begins || ends || misses)) f(Flag<true>());
     else f(Flag<false>());
   }
-  template <class F> RD void by_words(Ix from, Ix to, F f) {
-    if constexpr (kWords) in_slice(from, to, f);
+  template <class F> RD void in_loads(Ix from, Ix to, F f) {
+    if constexpr (kWholes) in_slice(from, to, f);
     else f(Flag<false>());
   }
   template <int S> RD void fold(At& t, const Row& row, u32 q, Turn<Slots>& turn) {
