@@ -219,8 +219,7 @@ Result<CallShape> Program::Impl::describe(std::span<const Buffer> inputs, std::s
   return shape;
 }
 
-Result<std::shared_ptr<Program::Impl::CallKind>> Program::Impl::kind(Scratch& scratch, std::span<const Buffer> inputs,
-                                                                    std::span<const Buffer> outputs, void* stream) {
+void Program::Impl::sign(Scratch& scratch, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
   std::vector<int64_t>& key = scratch.key;
   key.clear();
   for (std::span<const Buffer> side : {inputs, outputs})
@@ -230,6 +229,19 @@ Result<std::shared_ptr<Program::Impl::CallKind>> Program::Impl::kind(Scratch& sc
       key.insert(key.end(), buffer.extents.begin(), buffer.extents.end());
       key.insert(key.end(), buffer.strides.begin(), buffer.strides.end());
     }
+}
+
+Result<std::shared_ptr<const PackedCall>> Program::Impl::known(Scratch& scratch, std::span<const Buffer> inputs, std::span<const Buffer> outputs) const {
+  std::shared_lock lock(memo_mutex_);
+  const auto found = memo_.find(scratch.key);
+  if (found == memo_.end()) return std::shared_ptr<const PackedCall>();
+  if (Status good = find_aliases(scratch, *found->second, inputs, outputs); !good) return good.error();
+  return found->second->find(scratch.aliases);
+}
+
+Result<std::shared_ptr<Program::Impl::CallKind>> Program::Impl::kind(Scratch& scratch, std::span<const Buffer> inputs,
+                                                                    std::span<const Buffer> outputs, void* stream) {
+  const std::vector<int64_t>& key = scratch.key;
   {
     std::shared_lock lock(memo_mutex_);
     if (auto found = memo_.find(key); found != memo_.end()) return found->second;
@@ -305,14 +317,9 @@ Status Program::Impl::find_aliases(Scratch& scratch, const CallKind& kind, std::
 }
 
 Result<std::shared_ptr<const PackedCall>> Program::Impl::packed(const Scratch& scratch, CallKind& kind, void* stream) {
-  auto find = [&]() -> std::shared_ptr<const PackedCall> {
-    for (const auto& [aliases, call] : kind.packed)
-      if (aliases == scratch.aliases) return call;
-    return nullptr;
-  };
   {
     std::shared_lock lock(memo_mutex_);
-    if (auto call = find()) return call;
+    if (auto call = kind.find(scratch.aliases)) return call;
   }
   if (Status may = backend_->may_prepare(stream); !may) return may.error();
   CallShape shape = kind.shape;
@@ -320,9 +327,17 @@ Result<std::shared_ptr<const PackedCall>> Program::Impl::packed(const Scratch& s
   Result<PackedCall> made = pack_now(shape);
   if (!made) return made.error();
   std::unique_lock lock(memo_mutex_);
-  if (auto call = find()) return call;  // another thread was first
+  if (auto call = kind.find(scratch.aliases)) return call;  // another thread was first
   kind.packed.emplace_back(scratch.aliases, std::make_shared<const PackedCall>(std::move(*made)));
   return kind.packed.back().second;
+}
+
+Result<std::shared_ptr<const PackedCall>> Program::Impl::work_out(Scratch& scratch, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+                                                                  void* stream) {
+  Result<std::shared_ptr<CallKind>> seen = kind(scratch, inputs, outputs, stream);
+  if (!seen) return seen.error();
+  if (Status good = find_aliases(scratch, **seen, inputs, outputs); !good) return good.error();
+  return packed(scratch, **seen, stream);
 }
 
 Status Program::Impl::start(const PackedCall& call, Scratch& scratch, void* stream) const {
@@ -351,10 +366,9 @@ Status Program::Impl::run(std::span<const Buffer> inputs, std::span<const Buffer
   if (!backend_) return run_reference(inputs, outputs);
   Leased<Scratch> leased;
   Scratch& scratch = *leased;
-  Result<std::shared_ptr<CallKind>> seen = kind(scratch, inputs, outputs, options.stream);
-  if (!seen) return seen.error();
-  if (Status good = find_aliases(scratch, **seen, inputs, outputs); !good) return good;
-  Result<std::shared_ptr<const PackedCall>> found = packed(scratch, **seen, options.stream);
+  sign(scratch, inputs, outputs);
+  Result<std::shared_ptr<const PackedCall>> found = known(scratch, inputs, outputs);
+  if (found && !*found) found = work_out(scratch, inputs, outputs, options.stream);
   if (!found) return found.error();
   const PackedCall& call = **found;
 
@@ -424,10 +438,8 @@ Result<std::shared_ptr<const PackedCall>> Program::Impl::packed_call(std::span<c
   if (Status good = check_count(inputs, outputs); !good) return good.error();
   if (!backend_) return input_error("the reference evaluator starts no kernels");
   Scratch scratch;
-  Result<std::shared_ptr<CallKind>> seen = kind(scratch, inputs, outputs, nullptr);
-  if (!seen) return seen.error();
-  if (Status good = find_aliases(scratch, **seen, inputs, outputs); !good) return good.error();
-  return packed(scratch, **seen, nullptr);
+  sign(scratch, inputs, outputs);
+  return work_out(scratch, inputs, outputs, nullptr);
 }
 
 Program::Stats Program::Impl::stats() const {

@@ -38,6 +38,11 @@ class Program::Impl {
     CallShape shape;                                     // aliases empty
     std::vector<std::pair<int64_t, int64_t>> reach;      // bytes before and behind the first element, inputs then outputs
     std::vector<std::pair<Aliases, std::shared_ptr<const PackedCall>>> packed;
+    std::shared_ptr<const PackedCall> find(const Aliases& aliases) const {  // null: nobody asked yet
+      for (const auto& [of, call] : packed)
+        if (of == aliases) return call;
+      return nullptr;
+    }
   };
   struct Hash {
     size_t operator()(const std::vector<int64_t>& key) const noexcept;
@@ -48,6 +53,10 @@ class Program::Impl {
   /// What the caller's buffers are, checked against the graph.
   Result<CallShape> describe(std::span<const Buffer> inputs, std::span<const Buffer> outputs) const;
   Status check_count(std::span<const Buffer> inputs, std::span<const Buffer> outputs) const;
+  /// A call's signature, into the scratch; what is known of it, under one lock, or null; and what may take long, in two steps.
+  static void sign(Scratch& scratch, std::span<const Buffer> inputs, std::span<const Buffer> outputs);
+  Result<std::shared_ptr<const PackedCall>> known(Scratch& scratch, std::span<const Buffer> inputs, std::span<const Buffer> outputs) const;
+  Result<std::shared_ptr<const PackedCall>> work_out(Scratch& scratch, std::span<const Buffer> inputs, std::span<const Buffer> outputs, void* stream);
   Result<std::shared_ptr<CallKind>> kind(Scratch& scratch, std::span<const Buffer> inputs, std::span<const Buffer> outputs, void* stream);
   /// Finds outputs that share memory with something; the pairs go to the scratch.
   Status find_aliases(Scratch& scratch, const CallKind& kind, std::span<const Buffer> inputs, std::span<const Buffer> outputs) const;
