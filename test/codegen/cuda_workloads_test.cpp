@@ -42,6 +42,7 @@ TEST(CudaWorkloads, CompileWithoutSpills) {
       printf("%-36s %s: %d regs, %d spill, %d us\n", file.stem().c_str(), print(s).c_str(), int(artifact->facts["registers"]),
              int(artifact->facts["spill_bytes"]), int(artifact->facts["compile_us"]));
       EXPECT_EQ(artifact->facts["spill_bytes"], 0) << file.filename();
+      EXPECT_EQ(code.text.find(" warm(") != std::string::npos, code.text.find("  warmed();") != std::string::npos) << "a block ends with copies on their way";
     }
   }
 }

@@ -219,6 +219,9 @@
     __syncthreads();  // halves begin anew, with the one that was read last
 @end
   }
+@if Warm
+  warmed();
+@end
 @if Cluster > 1
   blocks.enter();  // a cluster without a row
 @end
