@@ -49,7 +49,7 @@ void ring(CandidateList& list) {
   const Schedule& s = list.own();
   const int slices = std::max<int>(1, s.slices);
   if (s.team) list.combine({{"slots=0"}, each("team", {s.team / 2, int(s.team)}), each("slices", {slices, slices * 2}),
-                            each("threads", {256, int(s.threads)}), each("ahead", {1, 2, 3})});
+                            each("threads", {256, int(s.threads)}), each("ahead", {2, 3, 4})});
   const int cluster = s.team ? 16 : s.cluster;
   list.combine({{"slots=0 team=0"}, each("cluster", {std::max(1, cluster / 2), cluster, cluster * 2}), each("slices", {std::max(1, slices / 2), slices, slices * 2}),
                 each("threads", {256, int(s.threads), 512}), each("ahead", {0, 1})});

@@ -219,10 +219,11 @@ bool Emitter::loads_ahead(size_t pass, Val v) const {
 
 // Loads and folds of each pass, straight from memory.
 void Emitter::passes() {
+  holds_ = s_.skeleton == Template::ring && std::any_of(s_.access.begin(), s_.access.end(), [](const Access& a) { return a.early; });
   for (size_t pass = 0; pass <= folds_; ++pass) {
     const std::vector<Val> list = loads(targets(pass));
     std::vector<Val> besides;  // out of the slots of parameters
-    std::string members, beside;
+    std::string members, beside, held;
     bool any_ahead = false;
     Body load = body(4), ahead = body(4);
     if (!copies_) load.have_policy();
@@ -244,6 +245,11 @@ void Emitter::passes() {
       }
       if (loads_ahead(pass, v)) {
         ahead.fetch(v, "raw.l" + n(v));
+        if (holds_) {
+          held += "    raw.l" + n(v) + " = from.l" + n(v) + ";\n";
+          // Or ptxas keeps them unpacked, twice the registers.
+          if (bytes(w_.operand(v).type) < 4) held += "    hide_words(raw.l" + n(v) + ", " + w_.args.field(Slot::zero) + ");\n";
+        }
         load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
         any_ahead = true;
         continue;
@@ -258,6 +264,9 @@ void Emitter::passes() {
     if (any_ahead) {
       loads_ahead_ = true;
       function("ahead(Int<" + n(pass) + ">, const Args& a, const At& t, int n, Raw<" + n(pass) + ">& raw)", ahead.take());
+    }
+    if (!held.empty()) {
+      functions_ += "  D void beside(Int<" + n(pass) + ">, const Args& a, const Raw<" + n(pass) + ">& from, Raw<" + n(pass) + ">& raw) {\n" + held + "  }\n";
     }
     if (!besides.empty()) {
       columns_of_ |= 1u << pass;

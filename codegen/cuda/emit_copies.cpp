@@ -53,13 +53,11 @@ std::string Emitter::lead(Body& body, Val v) {
 
 /// Of every slice of the ring: 2 each lane has all its vectors, 1 all but the last one, 0 nobody knows.
 size_t Emitter::fills() const {
-  Dim columns = 1;
-  for (const Axis& axis : k_.axes)
-    if (axis.reduced) columns = columns * axis.extent;
-  if (w_.windows() || !columns.is_constant()) return 0;
-  const RingShape shape = ring_shape(k_, s_, columns.constant());
+  const int64_t columns = known_columns(k_);
+  if (w_.windows() || !columns) return 0;
+  const RingShape shape = ring_shape(k_, s_, columns);
   const int64_t blocks = std::max<int>({1, s_.cluster, s_.team}), step = int64_t(s_.threads) * w_.V;
-  const int64_t shortest = columns.constant() - shape.part * (blocks - 1) - shape.slice * (s_.slices - 1);
+  const int64_t shortest = columns - shape.part * (blocks - 1) - shape.slice * (s_.slices - 1);
   return shortest == shape.slice && shortest == step * s_.steps ? 2 : shortest >= step * (s_.steps - 1);
 }
 
@@ -106,13 +104,13 @@ std::string Emitter::copies() {
   if (staged)
     function("issue_columns(const Args& a, Ix first, Ix from, Ix to, Ix slice, char* columns_at, u64* full, u64 policy)",
              column_text + "    }\n    __syncwarp();\n    if (lane == 0) barrier_arrive(full, bytes);\n");
-  const RingShape shape = ring_shape(k_, s_, 1);
+  const RingShape shape = ring_shape(k_, s_, std::max<int64_t>(1, known_columns(k_)));
   functions_ += "  D u32 zero(const Args& a) { return " + w_.args.field(Slot::zero) + "; }\n";
   functions_ += "  D u64 policy_of_last(const Args& a) { return make_last_policy(" + w_.args.field(Slot::policy) + "); }\n";
   functions_ += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";
   return "  enum { RowBytes = " + n(row) + ", LeadBytes = " + n(windowed ? 16 * s_.cut.size() : 0) + ", Granule = " + n(size_t(shape.granule)) +
          ", Copies = " + n(copies_) + ", Kept = " + n(s_.keep == Keep::shared) + ", Together = " +
-         n(together_) + ", Columns = " + n(staged) + ", LoadsAhead = " + n(loads_ahead_) + ", Fills = " + n(fills()) + ", ColumnsOf = " + n(columns_of_) + ", ColumnBytes = " + n(column_bytes) + ", ColumnLeadBytes = " +
+         n(together_) + ", Columns = " + n(staged) + ", LoadsAhead = " + n(loads_ahead_) + ", Holds = " + n(holds_) + ", Fills = " + n(fills()) + ", ColumnsOf = " + n(columns_of_) + ", ColumnBytes = " + n(column_bytes) + ", ColumnLeadBytes = " +
          n(staged * 16 + (w_.windows() ? 2 * size_t(shape.granule) * column_bytes : 0)) + " };\n";
 }
 

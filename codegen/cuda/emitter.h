@@ -118,6 +118,7 @@ class Emitter {
   unsigned columns_of_ = 0;             // ring: passes that find parameters in slots, a bit each
   bool loads_ahead_ = false;            // ring: parameters that lanes load are asked for a slice ahead
   long warmed_ = 0;  // rows_held: bytes of an element of the widest parameter that is brought into the L1
+  bool holds_ = false;                  // ring: or once, and registers hold all of them
   bool early_ = false, hides_ = false;  // rows_held: are parameters loaded with the row, and are words hidden between sweeps?
   size_t folds_;
   std::vector<Val> row_values_;

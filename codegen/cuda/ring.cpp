@@ -10,8 +10,10 @@ namespace {
 constexpr int64_t KiB = 1024;
 constexpr int64_t kMostSlots = 24;        // the row queue of ring.cuh holds the rows of as many
 constexpr int64_t kMostThreads = 896;     // besides up to 128 helpers
-constexpr int64_t kResults = 8;           // states in flight, and boards of a team (ring.cuh)
-constexpr int64_t kMostAhead = 3;         // rows of a team: a board waits for twice as many and two (team.cuh)
+constexpr int64_t kMostAhead = 7;         // rows of a team: a board waits for twice as many and two (team.cuh)
+
+/// States in flight, and boards of a team (ring.cuh).
+int64_t results(const Schedule& s) { return s.ahead > 3 ? 16 : 8; }
 
 bool streams(const View& view, Val v) {
   const Inst& inst = view.kernel.values[v];
@@ -56,8 +58,9 @@ int64_t largest_state(const Kernel& kernel) {
 }
 
 /// Shared memory beside the slots: states and barriers, for as many warps as there may be.
-int64_t states_and_barriers(const Kernel& kernel, int64_t cluster) {
-  return 2 * KiB + kResults * (kMostThreads / 32 + cluster + 1) * largest_state(kernel);
+int64_t states_and_barriers(const Kernel& kernel, const Schedule& s) {
+  const int64_t warps = (s.ahead > 3 ? s.threads : kMostThreads) / 32;
+  return 2 * KiB + results(s) * (warps + std::max<int>(1, s.cluster) + 1) * largest_state(kernel);
 }
 
 int64_t blocks_of_row(const Schedule& s) { return std::max<int>({1, s.cluster, s.team}); }
@@ -81,10 +84,23 @@ bool folds_columns(const View& view, const Schedule& s) {
 
 /// The same for calls that differ in alignment: with the space for pieces at both ends of a slice.
 int64_t slots_that_fit(const Kernel& kernel, const Schedule& s, const RingShape& shape, size_t loads, const Device& device) {
-  const int64_t beside = states_and_barriers(kernel, std::max<int>(1, s.cluster));
+  const int64_t beside = states_and_barriers(kernel, s);
   if (beside > 46 * KiB) return 0;
   const int64_t room = device.shared_per_block / std::max<int>(1, s.min_blocks) - 1 * KiB - beside - columns_held(kernel, s, shape);
   return std::clamp<int64_t>(room / (shape.slice * shape.row_bytes + 16 * int64_t(loads)), 0, kMostSlots);
+}
+
+/// Parameters of the columns that stand in no slots stay in registers where a block has one slice of whole vectors, and lanes have the registers: 128
+/// where warps and helpers are 16, 96 otherwise.
+void hold_columns(const View& view, Schedule& s) {
+  if (s.slices != 1 || s.edges != Edges::full || s.column_slots || view.element_stores().empty()) return;
+  Schedule in_slots = s;
+  in_slots.column_slots = 1;
+  const int64_t V = std::max<int>(1, s.lane[s.vector_axis]);
+  int64_t words = 0;
+  for (Val v : ring_columns(view, in_slots)) words += ceil_div(size_of(view, v) * V, 4);
+  if ((words + V) * s.steps > (s.threads <= 416 ? 64 : 48) || folds_columns(view, in_slots)) return;
+  for (Val v : ring_columns(view, in_slots)) s.access[view.access_of[v]].early = 1;
 }
 
 }  // namespace
@@ -116,6 +132,13 @@ std::vector<Val> ring_columns(const View& view, const Schedule& s) {
   return out;
 }
 
+int64_t known_columns(const Kernel& kernel) {
+  Dim columns = 1;
+  for (const Axis& axis : kernel.axes)
+    if (axis.reduced) columns = columns * axis.extent;
+  return columns.is_constant() ? columns.constant() : 0;
+}
+
 RingShape ring_shape(const Kernel& kernel, const Schedule& s, int64_t columns) {
   const View view(kernel, s.vector_axis);
   const int64_t V = std::max<int>(1, s.lane[s.vector_axis]);
@@ -128,11 +151,29 @@ RingShape ring_shape(const Kernel& kernel, const Schedule& s, int64_t columns) {
     out.granule = std::max(out.granule, 16 / size_of(view, v));
     out.row_bytes += size_of(view, v), ++loads;
   }
+  int64_t smallest = 16;  // bytes of an element of what is read or written
+  for (Val v : view.accesses)
+    if (view.wide(v)) smallest = std::min(smallest, size_of(view, v));
   const std::vector<Val> columns_of = ring_columns(view, s);
   for (Val v : columns_of) out.granule = std::max(out.granule, 16 / size_of(view, v));
-  auto whole = [&](int64_t n, int64_t by) { return ceil_div(ceil_div(n, by), out.granule) * out.granule; };
-  out.part = whole(columns + window - 1, blocks_of_row(s));
-  out.slice = whole(out.part, std::max<int>(1, s.slices));
+  const int64_t slices = std::max<int>(1, s.slices), least = out.granule;
+  auto cut = [&](int64_t granule) {
+    auto whole = [&](int64_t n, int64_t by) { return ceil_div(ceil_div(n, by), granule) * granule; };
+    out.granule = granule;
+    out.part = whole(columns + window - 1, blocks_of_row(s));
+    out.slice = whole(out.part, slices);
+  };
+  cut(least);
+  // Blocks of rows of a known length begin with a line of memory, or with as much of one as rows are multiples of, where this leaves the last slice so
+  // long that lanes miss no vector but their last one: what begins inside a sector costs both of its blocks a part of one.
+  if (s.edges == Edges::full && known_columns(kernel))
+    for (int64_t line = 128; line > 16; line /= 2) {
+      const int64_t elements = line / smallest, step = V * std::max<int>(32, s.threads);
+      if (elements <= least || columns % elements) continue;
+      cut(elements);
+      if (columns - out.part * (blocks_of_row(s) - 1) - out.slice * (slices - 1) >= (ceil_div(out.slice, step) - 1) * step) break;
+      cut(least);
+    }
   out.slot_bytes = out.slice * out.row_bytes + (ring_windowed(view, s) ? 16 * loads : 0);
   for (Val v : columns_of)
     if (s.access[view.access_of[v]].staged) out.column_slot_bytes += column_bytes(view, s, out, v);
@@ -141,7 +182,7 @@ RingShape ring_shape(const Kernel& kernel, const Schedule& s, int64_t columns) {
 
 int64_t team_words(const Kernel& kernel, const Schedule& s) {
   const int64_t words = largest_state(kernel) / 4;
-  return kResults * ceil_div(words * s.team, 16) * 16;
+  return results(s) * ceil_div(words * s.team, 16) * 16;
 }
 
 std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& device, Schedule& s) {
@@ -170,7 +211,7 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   if (!s.slots) return "slices: a slot of " + std::to_string(shape.slot_bytes) + " bytes does not fit into shared memory";
   if (s.keep != Keep::reload) s.keep = s.slots >= s.slices ? Keep::shared : Keep::reload;
   if (s.keep == Keep::reload || view.folds() > 1) s.ahead = 0;
-  else s.ahead = uint8_t(std::min<int64_t>({s.ahead, s.slots / s.slices - 1, s.team ? kMostAhead : 1}));
+  else s.ahead = uint8_t(std::min<int64_t>({s.ahead, s.slots / s.slices - 1, kMostAhead}));
   s.lanes_per_row = s.threads;
   s.steps = uint16_t(std::min<int64_t>(ceil_div(shape.slice, int64_t(s.threads) * std::max<int>(1, s.lane[s.vector_axis])), 1024));
   if (s.steps > 32) return "threads=" + std::to_string(s.threads) + ": slices of so many vectors a lane do not fit into registers";
@@ -180,6 +221,7 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   s.finish = Finish::none;
   for (Access& a : s.access) a.early = a.staged = 0;
   for (Val v : ring_columns(view, s)) s.access[view.access_of[v]].staged = facts.access[view.access_of[v]].step[s.vector_axis] == 1;
+  hold_columns(view, s);
   bool exact = true, all_dense = true;
   const bool words = by_words(view, s);
   for (Val v : loads) {
@@ -191,7 +233,7 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
     if (exact || (words && all_dense && facts.access[view.access_of[v]].align % 16 == 0)) s.access[view.access_of[v]].bytes = 16;
   if (!exact && !all_dense) {
     s.keep = Keep::reload, s.slots = s.ahead = 0, s.cut.clear();
-    for (Access& a : s.access) a.staged = 0;
+    for (Access& a : s.access) a.staged = a.early = 0;
   }
   return "";
 }
@@ -223,6 +265,10 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   // copy rate, one block 0.59).
   const int64_t blocks = in_words ? std::max<int>(1, start.min_blocks) : 1, most_threads = blocks > 1 ? 320 : 544;
   const int64_t row = facts.columns * row_bytes;
+  const bool full = s.edges == Edges::full;
+  int64_t stored = 0;
+  for (Val v : view.element_stores()) stored += size_of(view, v);
+  const bool narrow = full && stored > row_bytes;  // bytes that become floats: what is written bounds a row, and slots are small
   const size_t loads = ring_loads(view, facts).size();
   if (!loads) return std::nullopt;  // all of a row is repeated
   // Slices that hold at most so many bytes, and what else follows from cluster and slices; the slots that then fit.
@@ -233,26 +279,46 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
     s.slices = uint8_t(std::min<int64_t>(slices, 255));
     return slices <= 255;
   };
-  auto fitting = [&] { return slots_that_fit(kernel, s, ring_shape(kernel, s, facts.columns), loads, device); };
+  // Lanes for so many vectors. Squared deviations of whole vectors are bound by instructions: the fewest that one of four schedulers has to issue, then
+  // the fewest warps, each of which merges its states (layer_norm bf16 [50256], clusters of 3: 384 lanes 0.97, 512 0.90, 288 0.89).
+  auto threads_of = [&](int64_t vectors) {
+    int64_t best = std::max<int64_t>(128, ceil_div(ceil_div(vectors, ceil_div(vectors, most_threads)), 32) * 32), least = 1 << 20;
+    if (deviations && full && (V > 4 || narrow))
+      for (int64_t threads = 512; threads >= (s.team ? 480 : 320); threads -= 32) {
+        const int64_t steps = ceil_div(vectors, threads), cost = steps * ceil_div(threads, 128);
+        if (steps <= (narrow ? 12 : 6) && steps > 1 && cost <= least) best = threads, least = cost;
+      }
+    return best;
+  };
+  auto fitting = [&] {
+    s.ahead = 0;  // what take() chooses by the slots
+    return slots_that_fit(kernel, s, ring_shape(kernel, s, facts.columns), loads, device);
+  };
   auto take = [&] {
     const RingShape shape = ring_shape(kernel, s, facts.columns);
-    const int64_t slots = fitting(), vectors = ceil_div(shape.slice, V), steps = ceil_div(vectors, most_threads);
-    s.threads = uint16_t(std::max<int64_t>(128, ceil_div(ceil_div(vectors, steps), 32) * 32));
+    s.threads = uint16_t(threads_of(ceil_div(shape.slice, V)));
+    const int64_t slots = fitting(), rows = slots / s.slices;
     s.keep = slots >= s.slices ? Keep::shared : Keep::reload;
-    s.ahead = s.team ? kMostAhead : slots >= 2 * s.slices + (s.column_slots == s.slices ? 1 : 2);
+    if (s.team) s.ahead = uint8_t(narrow ? 4 : std::clamp<int64_t>(rows - 3, 3, 5));
+    else if ((deviations || narrow) && full && s.slices == 1 && slots >= 5) s.ahead = uint8_t(std::min<int64_t>(slots - 3, s.cluster >= 16 ? 3 : 2));
+    else s.ahead = slots >= 2 * s.slices + (s.column_slots == s.slices ? 1 : 2);
     s.slots = 0;
     return fit_ring(kernel, facts, device, s).empty();
   };
   // The smallest team that holds a row, three that are folded ahead, one that comes, and the parameters (layer_norm f32 [1048576], one, two and three
-  // rows ahead: 0.37, 0.67, 0.87; four slots of 32 KiB instead of five, [131072]: 0.62, 0.89 with two ahead).
+  // rows ahead: 0.37, 0.67, 0.87; four slots of 32 KiB instead of five, [131072]: 0.62, 0.89 with two ahead). Where registers hold the parameters there
+  // are two slots more, and a fourth row ahead ([524288]: 0.95, 0.88 without). What moves less is over before the blocks have met.
   auto team_up = [&] {
     if (window || blocks > 1 || view.folds() > 1) return false;
     for (int64_t teams = device.multiprocessors / 2; teams > 0; --teams) {
       s.team = uint16_t(device.multiprocessors / teams), s.column_slots = 0;
       if (!cut_up(1, 34 * KiB, 1)) continue;
-      if (ring_shape(kernel, s, facts.columns).part * row_bytes < 20 * KiB) break;  // less is over before the blocks have met
+      if (ring_shape(kernel, s, facts.columns).part * (narrow ? row_bytes + stored : 2 * row_bytes) < 40 * KiB) break;
+      if (narrow && s.slices > 1) continue;
+      if (deviations && full && beside && s.slices == 1 && s.team <= 96 && fitting() >= 6 && take() && std::any_of(s.access.begin(), s.access.end(), [](const Access& a) { return a.early; }))
+        return true;
       s.column_slots = beside ? s.slices : 0;
-      if (fitting() >= 5 * s.slices && take()) return true;
+      if (fitting() >= (narrow ? 6 : 5) * s.slices && take()) return true;
     }
     s.team = 0;
     return false;
@@ -264,12 +330,14 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
     const int64_t largest = deviations && window && V <= 4 ? 4 : device.max_cluster;  // beyond, lanes that load each element are not slower
     for (bool last : {false, true}) {
       if (last && team_up()) return s;
-      for (int64_t cluster = 1; cluster <= largest; cluster *= 2)
-        for (int64_t least = 1; least <= 6; ++least) {
+      for (int64_t cluster : {1, 2, 3, 4, 8, 16})
+        for (int64_t least = 1; least <= 6 && cluster <= largest; ++least) {
           s.column_slots = 0;
           if (!cut_up(cluster, 34 * KiB, least)) break;
+          if (cluster == 3 && (s.slices > 1 || !deviations || !full || !(V > 4 || narrow))) break;
+          if (cluster == 16 && !last && s.slices > 1 && deviations && full && V > 4) break;
           const int64_t slice_bytes = ring_shape(kernel, s, facts.columns).slice * row_bytes;
-          if (s.slices > 1 && slice_bytes < ((deviations && window) || (last && !deviations) ? 12 : 20) * KiB) break;
+          if (s.slices > 1 && slice_bytes < ((deviations && window) || (last && !deviations) ? 12 : full ? 18 : 20) * KiB) break;
           s.column_slots = s.slices;
           if (fitting() >= 2 * s.slices + (last && deviations ? 1 : 2) && take()) return s;
         }

@@ -35,7 +35,9 @@ std::string common(Settling& c) {
   if (s.threads < 32 || s.threads > 1024 || s.threads % 32) return "threads=" + text(s.threads) + ": a multiple of 32 up to 1024 is expected";
   if (s.rows_in_flight < 1 || s.rows_in_flight > 32) return "rows_in_flight=" + text(s.rows_in_flight) + ": 1 to 32 are expected";
   if (s.skeleton != Template::ring) s.team = 0;
-  if (!pow2(s.cluster) || s.cluster > c.device.max_cluster) return "cluster=" + text(s.cluster) + ": a power of two up to " + text(c.device.max_cluster) + " is expected";
+  const bool any = s.skeleton == Template::ring;
+  if (s.cluster < 1 || s.cluster > c.device.max_cluster || (!any && !pow2(s.cluster)))
+    return "cluster=" + text(s.cluster) + ": " + (any ? "1" : "a power of two") + " up to " + text(c.device.max_cluster) + " is expected";
   s.min_blocks = uint16_t(std::clamp<int>(s.min_blocks, 1, std::min(32, 2048 / s.threads)));
   if (s.access.size() != c.view.accesses.size()) return "access: " + text(int64_t(c.view.accesses.size())) + " entries are expected";
   if (!c.kernel.axes.empty() && s.vector_axis >= c.kernel.axes.size()) return "axis=" + text(s.vector_axis) + ": the kernel has " + text(int64_t(c.kernel.axes.size())) + " axes";

@@ -57,8 +57,8 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   typedef typename K::Args Args;
   typedef typename K::At At;
   typedef typename K::Row Row;
-  // States in flight: more than rows between the fastest warp and the slowest. The queue holds more rows than slots do.
-  enum { kWarps = Threads / 32, kResults = 8, kQueue = 32, kAhead = K::Kept && K::Folds == 1 ? Ahead : 0,
+  // States in flight: more than rows between the fastest warp and the slowest, twice the rows ahead and two. The queue holds more rows than slots do.
+  enum { kWarps = Threads / 32, kResults = Ahead > 3 ? 16 : 8, kQueue = 32, kAhead = K::Kept && K::Folds == 1 ? Ahead : 0,
          Last = K::Stores ? K::Folds : K::Folds - 1, kStay = ColumnSlots >= Slices,
          kBoard = words_of_board((int)K::AccBytes / 4, Team), kWords = K::Windows && K::Window > K::V,
          kWholes = kWords || K::Fills };  // may of a whole slice (in_slice) only a lane's last vector be missing?
@@ -81,6 +81,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   Ix part, slice;         // elements of a row for a block and for a slot: whole vectors, whole 16-byte pieces of every operand
   Turn<Slots> early, late;  // slots of the first sweep, and of those that come back to them
   Turn<ColumnSlots> beside; // slots of parameters that come again
+  typename K::template Raw<K::Folds> held[K::Holds ? Steps : 1];  // parameters of the block's columns in registers
 
 #define RD __device__ __forceinline__
   RD Ring(const Args& args, Shared& shared, char* dynamic)
@@ -214,8 +215,14 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     } else {
       if (lane == 0) barrier_arrive(sh.arrived + r, (u32)(Cluster * sizeof(Acc)));
       barrier_wait<true>(sh.arrived + r, q / kResults & 1);
-      acc.get((const Acc*)sh.inbox[r] + lane % Cluster);
-      meet<Cluster>(acc);
+      if constexpr ((Cluster & (Cluster - 1)) == 0) {
+        acc.get((const Acc*)sh.inbox[r] + lane % Cluster);
+        meet<Cluster>(acc);
+      } else {
+        acc.zero();
+        if (lane < Cluster) acc.get((const Acc*)sh.inbox[r] + lane);
+        meet<32>(acc);
+      }
       __syncwarp();
     }
     if (lane == 0) {
@@ -292,8 +299,8 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       }
     }
   }
-  // Parameters that lanes load themselves are asked for a slice ahead of their use.
-  template <int S> static RD constexpr bool loads_ahead() { return K::LoadsAhead && S == K::Folds; }
+  // Parameters that lanes load themselves are asked for a slice ahead of their use, or once, where a row has one slice and registers hold them.
+  template <int S> static RD constexpr bool loads_ahead() { return K::LoadsAhead && !K::Holds && S == K::Folds; }
   template <int S> RD void load_ahead(At& t, Ix from, Ix end, typename K::template Raw<S> (&raw)[Steps]) {
     const Ix to = from + slice < end ? from + slice : end;
     in_loads(from, to, [&](auto whole) {
@@ -308,11 +315,13 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     });
   }
   template <int S> static RD constexpr bool uses_columns() { return K::ColumnsOf >> S & 1; }
-  // The parameters beside a vector, just before they are used: until then they wait in shared memory, not in registers.
+  // The parameters beside a vector, just before they are used: until then they wait in shared memory, or in registers as they lie in memory.
   template <int S> RD void columns_beside(const At& t, int n, const char* columns_at, int j, typename K::template Raw<S>& raw, u32& taken) {
     if constexpr (uses_columns<S>()) {
       K::beside(Int<S>(), a, t, n, columns_at, slice, vector(j), raw);
       taken |= K::taken_beside(Int<S>(), raw);
+    } else if constexpr (K::Holds && S == K::Folds) {
+      K::beside(Int<S>(), a, held[j], raw);
     }
   }
   // Where a lane's vectors lie in a slice. By words the constant comes last: addresses are a register and a number.
@@ -413,6 +422,11 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   RD void compute() {
     u32 folded = 0, stored = 0;
     bool done = false;
+    if constexpr (K::Holds) {
+      At t{};
+      const Ix begin = part * (Ix)rank;
+      load_ahead<K::Folds>(t, begin, end_of(begin), held);
+    }
     for (;;) {
       while (!done && folded <= stored + kAhead) {
         const u32 number = row_at(folded);

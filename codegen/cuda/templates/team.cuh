@@ -1,11 +1,11 @@
-// Teams: blocks that hold a row together and are no cluster, because a cluster has at most 16 blocks and always a power of two. Each is alone on a
-// multiprocessor, and all run at once (a cooperative launch). They meet in global memory: every block posts its state on a board, reads those of all
-// and merges them in the order of their ranks.
+// Teams: blocks that hold a row together and are no cluster, because a cluster has at most 16 blocks. Each is alone on a multiprocessor, and all run at
+// once (a cooperative launch). They meet in global memory: every block posts its state on a board, reads those of all and merges them in the order of
+// their ranks.
 //
 // A state travels as words of 32 bits, each in one store of 64 beside the number of its meeting: whoever reads that number has the word, and nothing
 // waits for a fence, which would wait for the stores of rows. A team has eight boards, which its meetings take in turns. With three rows ahead a
-// block posts meeting q + 8 when it has read q + 4, so that every block has posted q + 4, and had read q before that. Words are zero before the
-// launch; the last block to leave puts them back.
+// block posts meeting q + 8 when it has read q + 4, so that every block has posted q + 4, and had read q before that. With up to seven rows ahead there
+// are sixteen. Words are zero before the launch; the last block to leave puts them back.
 D u64 look(const u64* at) {
 #ifdef FUSEC_SIMT
   return simt_ld_relaxed(at);
