@@ -175,6 +175,19 @@ void Body::fetch(Val load, const std::string& words) {
       line("}");
       return;
     }
+  } else if (shifted && column && w_.schedule.edges == Edges::window) {
+    // Whatever lies in an aligned piece; where the operand ends, the columns that there are.
+    if (streamed) w_.streamed = true;
+    line("if (n == " + dec(w_.V) + ") {");
+    line("  " + cuda::fetch(16, 16, w_.fetch_kind(load, streamed), words, address(load), streamed ? "policy" : "0"));
+    line("} else {");
+    indent_ += 2;
+    line(cuda::each(w_.V, "if (t.r + e >= 0 && t.r + e < rows(a)) " + ones + "e, " + p + " + (" + offset(load, "e") + "));"));
+    indent_ -= 2;
+    line("}");
+    indent_ -= 2;
+    line("}");
+    return;
   } else if (shifted) {
     // Columns that are not there read their neighbours in the next position; only at the operand's end there is nothing.
     if (streamed) w_.streamed = true;

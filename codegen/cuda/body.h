@@ -18,6 +18,11 @@ class Body {
   void have(Val v, const std::string& text) { have_[v] = text; }
   /// Words of a load (or of a packed value of the cut) that were fetched before, and the type they hold.
   void have_words(Val v, const std::string& text, DType storage) { words_[v] = {text, storage}; }
+  /// The text of a load's words, where they were fetched before.
+  std::optional<std::string> words(Val v) const {
+    const auto found = words_.find(v);
+    return found == words_.end() ? std::nullopt : std::optional(found->second.first);
+  }
   /// Is there a variable `policy` for streamed loads?
   void have_policy() { policy_ = true; }
   /// Emits what the targets need.

@@ -61,6 +61,16 @@ std::vector<Val> Emitter::targets(size_t pass) const {
   return out;
 }
 
+/// Inputs of a sweep that its fold has to find as values.
+std::vector<Val> Emitter::folded(const Body& fold, size_t pass) const {
+  std::vector<Val> out;
+  for (uint16_t j : k_.sweeps[pass].reductions) {
+    const Reduction& r = k_.reductions[j];
+    if (together_ || lanes() > 1 || !added_words(w_, fold, r)) out.insert(out.end(), r.inputs.begin(), r.inputs.end());
+  }
+  return out;
+}
+
 std::vector<Val> Emitter::loads(const std::vector<Val>& targets) const {
   std::vector<Val> out = view_.needed(targets, [&](Val v) { return view_.level(v) != Level::element; });
   std::erase_if(out, [&](Val v) { return k_.values[v].kind != Kind::load; });
@@ -76,6 +86,12 @@ bool Emitter::shifted() const {
     any = true;
   }
   return any && s_.skeleton == Template::column;
+}
+
+/// Column: are bytes of several positions added as whole numbers, before they go to the running sums?
+bool Emitter::adds_rows() const {
+  const bool adds = s_.skeleton == Template::column && sums_bytes(k_) && s_.rows_in_flight > 1 && w_.V % 4 == 0;
+  return adds && s_.edges != Edges::tail;  // where loads are shifted into place, how many are together depends on the call
 }
 
 std::string Emitter::kept_words(Val v) const { return "Words<" + n(bytes(kept_type(v)) * (view_.wide(v) ? w_.V : 1)) + ">"; }
@@ -278,13 +294,21 @@ void Emitter::passes() {
     if (pass == folds_) break;
     Body fold = body(4);
     have_raw(fold, pass);
-    fold.need(targets(pass));
+    fold.need(folded(fold, pass));
     if (together_) {
       structs_ += lane_text(k_, pass, w_.V);
       take_text(w_, fold, pass);
       function("take(Int<" + n(pass) + ">, const Args& a, const At& t, int n, const Raw<" + n(pass) + ">& raw, const Row& row, LaneOf<" + n(pass) +
                    ">& lane)", fold.take());
       continue;
+    }
+    if (adds_rows()) {
+      std::string rows;
+      for (uint16_t j : k_.sweeps[pass].reductions) {
+        const Val v = summed_bytes(k_, k_.reductions[j]);
+        rows += "    add_rows<" + std::string(k_.values[v].type == DType::i8 ? "true" : "false") + ">(raw, &Raw" + n(pass) + "::l" + n(v) + ", acc.q" + n(j) + ");\n";
+      }
+      bodies_["folds" + n(pass)] = rows;
     }
     fold_text(w_, fold, pass, state_layout(k_, pass, lanes()));
     function("fold(Int<" + n(pass) + ">, const Args& a, const At& t, int n, const Raw<" + n(pass) + ">& raw, const Row& row, Acc<" +
@@ -352,7 +376,7 @@ void Emitter::held() {
   for (size_t pass = 0; pass < folds_; ++pass) {
     Body fold = body(4);
     have_kept(fold, pass);
-    fold.need(targets(pass));
+    fold.need(folded(fold, pass));
     fold_text(w_, fold, pass, state_layout(k_, pass, 1));
     const bool exchanges = pass == exchange_pass_;
     if (exchanges) fold.pack(exchanged_, kept_type(exchanged_), kept_member(s_.cut[0]));

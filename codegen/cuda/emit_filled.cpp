@@ -42,14 +42,15 @@ Parts Emitter::parts() {
   Parts out;
   out.numbers = {{"V", w_.V}, {"Folds", long(folds_)}, {"AccBytes", bytes}, {"Full", s_.edges == Edges::full || w_.V == 1},
                  {"Exact", exact()}, {"Stores", !view_.element_stores().empty()}, {"Windows", w_.windows()}, {"Words", w_.words()},
-                 {"Window", long(window_of(view_, s_))}, {"Shifted", shifted()},
+                 {"Window", long(window_of(view_, s_))}, {"Shifted", shifted() && !slides(view_, s_)}, {"Slides", slides(view_, s_)}, {"Halo", s_.skeleton == Template::column && s_.edges == Edges::window},
+                 {"Own", of_row - (s_.edges == Edges::window)}, {"Batch", column_ && R > 1 && view_.element_stores().empty() && !takes_formulas(view_) && s_.finish != Finish::last_block && (!shifted() || slides(view_, s_))}, {"Bytes", adds_rows()},
                  {"Early", early_}, {"RowStores", !view_.row_stores().empty()}, {"Wide", s_.wide_index}, {"Streamed", w_.streamed},
                  {"Split", s_.finish == Finish::last_block}, {"Cuts", cuts_}, {"RowValues", !row_members().empty()},
                  {"RowBefore", !bodies_["row"].empty()}, {"Loads", !bodies_["load0"].empty()},
                  {"Threads", threads}, {"Lanes", lanes}, {"WarpLanes", std::min<long>(lanes, 32)}, {"Steps", std::max<int>(1, s_.steps)}, {"R", R}, {"U", R},
                  {"Cluster", cluster}, {"Group", threads / lanes}, {"Apart", held && lanes < 32 ? R : 1}, {"Together", held && lanes >= 32 ? R : 1},
                  {"Lates", w_.windows() ? R : 1}, {"X", of_row}, {"Y", threads / of_row},
-                 {"Ahead", shifted() ? 1 : bytes <= 32 ? 4 : bytes <= 64 ? 2 : 1}};  // (shifted pieces leave no registers)
+                 {"Ahead", shifted() && !slides(view_, s_) ? 1 : bytes <= 32 ? 4 : bytes <= 64 ? 2 : 1}};  // (shifted pieces leave no registers)
   bool settles = false;
   for (const Reduction& r : k_.reductions) settles |= r.fold == Fold::welford;
   out.numbers["Settles"] = settles;

@@ -50,6 +50,7 @@ class Emitter {
   void find_row_values();
   bool is_row(Val v) const { return view_.level(v) == Level::row; }
   std::vector<Val> targets(size_t pass) const;
+  std::vector<Val> folded(const Body& fold, size_t pass) const;
   std::vector<Val> loads(const std::vector<Val>& targets) const;
   bool in_cut(Val v) const { return std::find(s_.cut.begin(), s_.cut.end(), v) != s_.cut.end(); }
   DType kept_type(Val v) const { return cuda::kept_type(k_, v); }
@@ -58,6 +59,7 @@ class Emitter {
   bool exact() const;
   size_t fills() const;
   bool shifted() const;
+  bool adds_rows() const;
 
   // Parts of K.
   Body body(int indent) {

@@ -71,9 +71,9 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
       }
       break;
     case Template::column: {
-      blocks = ceil_div(facts.rows, int64_t(s.lanes_per_row) * V);
+      blocks = column_blocks(s, facts.rows);
       const int64_t positions = int64_t(s.threads / s.lanes_per_row) * s.rows_in_flight;
-      const int64_t one = ceil_div(facts.extents[s.vector_axis], int64_t(s.lanes_per_row) * V);  // blocks of one run of columns
+      const int64_t one = column_blocks(s, facts.extents[s.vector_axis]);  // blocks of one run of columns
       if (s.finish == Finish::last_block) splits = parts(resident / one, facts.columns / positions / 4);
       out.state_bytes = uint64_t(blocks * splits * s.lanes_per_row) * state;
       break;

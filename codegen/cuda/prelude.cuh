@@ -274,6 +274,71 @@ template <int V, int B> D void unpack_float_i8(const Words<B>& r, f32 (&x)[V]) {
   for (int e = 0; e < V; ++e) x[e] = bits(f32, take_byte(r.w[e / 4] ^ 0x80808080u, e % 4)) - 8388736.0f;
 }
 
+// The sum of a vector's bytes, or of those from `from` up to `to`: a whole number below 2^13, which is what any tree of f32 makes of them. A word is
+// one instruction; it begins at 1.5 * 2^23, where an f32 counts ones.
+template <bool Signed> D i32 add_bytes(u32 w, i32 sum) {
+#ifdef FUSEC_SIMT
+  for (int e = 0; e < 4; ++e) sum += Signed ? (i32)(i8)(w >> 8 * e) : (i32)(u8)(w >> 8 * e);
+  return sum;
+#else
+  return Signed ? __dp4a((i32)w, 0x01010101, sum) : (i32)__dp4a(w, 0x01010101u, (u32)sum);
+#endif
+}
+// What is left without the `low` lower bits and the `high` upper ones, wherever it lies; 32 and more are all.
+D u32 cut_bits(u32 w, u32 low, u32 high) {
+#ifdef FUSEC_SIMT
+  return low + high > 31 ? 0 : w >> low << (low + high);
+#else
+  return __funnelshift_lc(0u, __funnelshift_rc(w, 0u, low), low + high);
+#endif
+}
+template <bool Signed, int B> D f32 sum_bytes(const Words<B>& r) {
+  i32 sum = 0x4b400000;
+#pragma unroll
+  for (int k = 0; k < B / 4; ++k) sum = add_bytes<Signed>(r.w[k], sum);
+  return bits(f32, sum) - 12582912.0f;
+}
+template <bool Signed, int B> D f32 sum_bytes(const Words<B>& r, int from, int to) {
+  i32 sum = 0x4b400000;
+#pragma unroll
+  for (int k = 0; k < B / 4; ++k) {
+    const int low = 8 * from - 32 * k, high = 32 * (k + 1) - 8 * to;
+    sum = add_bytes<Signed>(cut_bits(r.w[k], low > 0 ? (u32)low : 0u, high > 0 ? (u32)high : 0u), sum);
+  }
+  return bits(f32, sum) - 12582912.0f;
+}
+// Columns of bytes: U rows of a lane's vector are added as whole numbers of 16 bits, then to the running sums.
+D u32 every_other_byte(u32 w) {
+#ifdef FUSEC_SIMT
+  return w >> 8 & 0x00ff00ffu;
+#else
+  return __byte_perm(w, 0, 0x4341);
+#endif
+}
+D u32 take_half(u32 w, int high) {
+#ifdef FUSEC_SIMT
+  return 0x4b000000u | (w >> 16 * high & 0xffffu);
+#else
+  return __byte_perm(w, 0x4b000000u, high ? 0x7632 : 0x7610);
+#endif
+}
+template <bool Signed, int U, int V, class R> D void add_rows(const R (&raw)[U], const Words<V> R::*words, f32 (&q)[V]) {
+  const f32 zero = 8388608.0f + (Signed ? 128 * U : 0);
+#pragma unroll
+  for (int k = 0; k < V / 4; ++k) {
+    u32 even = 0, odd = 0;
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+      const u32 w = (raw[u].*words).w[k] ^ (Signed ? 0x80808080u : 0u);
+      even += w & 0x00ff00ffu, odd += every_other_byte(w);
+    }
+    q[4 * k] = q[4 * k] + (bits(f32, take_half(even, 0)) - zero);
+    q[4 * k + 1] = q[4 * k + 1] + (bits(f32, take_half(odd, 0)) - zero);
+    q[4 * k + 2] = q[4 * k + 2] + (bits(f32, take_half(even, 1)) - zero);
+    q[4 * k + 3] = q[4 * k + 3] + (bits(f32, take_half(odd, 1)) - zero);
+  }
+}
+
 // n / d for 0 <= n < 2^31 (2^63) with the multiplier and shift of codegen/magic.h.
 D i32 divide(i32 n, u32 multiplier, u32 shift) { return (i32)((__umulhi((u32)n, multiplier) + (u32)n) >> shift); }
 D i64 divide(i64 n, u64 multiplier, u32 shift) { return (i64)((__umul64hi((u64)n, multiplier) + (u64)n) >> shift); }

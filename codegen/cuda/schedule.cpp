@@ -78,7 +78,7 @@ void choose_vector(Scene& c) {
     while (extent % dividing) dividing /= 2;
     // Or they are aligned within the whole: a row of odd length begins and ends inside a vector (held rows), or a vector runs on
     // into the next row (pointwise).
-    const bool windows = dividing * widest_size(c) < (c.reduces && extent * widest_size(c) > 32 * 1024 ? 16 : 8) && (c.reduces ? !c.column && others == 1 && extent >= (c.kernel.scans() ? 2 : 16) * V : c.facts.rows >= 16 * V);
+    const bool windows = dividing * widest_size(c) < (c.reduces && extent * widest_size(c) > 32 * 1024 ? 16 : 8) && (c.reduces ? !c.column && others == 1 && extent >= (c.kernel.scans() ? 2 : sums_bytes(c.kernel) ? 3 : 16) * V : c.facts.rows >= 16 * V);
     if (single && extent > V) c.s.edges = Edges::tail;
     else if (windows) c.s.edges = Edges::window, c.view.flat = !c.reduces;
     else V = dividing;

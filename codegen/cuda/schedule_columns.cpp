@@ -18,18 +18,23 @@ bool dense_columns(const Scene& c, size_t access) {
   return true;
 }
 
-/// Vectors of columns that begin anywhere between 16-byte pieces come as the two pieces that they lie in.
-void shift_columns(Scene& c) {
-  for (size_t i = 0; i < c.view.accesses.size(); ++i) {
+constexpr size_t kStates = 40 * 1024;  // bytes of the states that meet in shared memory
+
+/// Vectors of columns that begin anywhere between 16-byte pieces come as the pieces that there are, or as the two that they lie in.
+void take_pieces(Scene& c) {
+  const std::vector<size_t> loads = element_loads(c.view);
+  bool all = true;
+  for (size_t i : loads) {
     const Val v = c.view.accesses[i];
-    const Inst& inst = c.kernel.values[v];
     Access& a = c.s.access[i];
-    const bool computed = is_computed(inst) || inst.map.guard != kNoVal;
-    if (inst.kind != Kind::load || computed || inst.varies != AxisSet((1u << c.kernel.axes.size()) - 1)) continue;
-    if (c.s.edges == Edges::window || int64_t(c.V) * int64_t(c.size(v)) != 16 || c.facts.access[i].align % 16 || !dense_columns(c, i)) continue;
-    a.staged = a.bytes < 16;
+    const bool computed = is_computed(c.kernel.values[v]) || c.kernel.values[v].map.guard != kNoVal;
+    const bool there = !computed && int64_t(c.V) * int64_t(c.size(v)) == 16 && c.facts.access[i].align % 16 == 0 && dense_columns(c, i);
+    all &= there;
+    a.staged = there && (a.bytes < 16 || c.s.edges == Edges::window);
     a.streamed |= a.staged;
   }
+  if (c.s.edges == Edges::window && !all)
+    for (size_t i : loads) c.s.access[i].staged = 0;
 }
 
 /// Lanes along the columns, of `across` vectors, and threads of a column.
@@ -39,19 +44,40 @@ struct Across {
   int64_t blocks() const { return std::max<int64_t>(1, 16 / warps()); }  // 16 warps with 128 bytes a thread: 64 KiB in flight
 };
 
+/// What else counts where columns slide: multiprocessors without a part of the columns. For bytes also blocks of 17 warps, which leave 96 registers a
+/// thread and not the 109 that are wanted, and, of more blocks than parts, one that is alone on its multiprocessor (u8 [1048573]: 512 threads 0.80, 256
+/// threads 0.92).
+double waves(const Scene& c, const Across& a, int64_t blocks, double idle) {
+  const int64_t mps = c.device.multiprocessors, resident = mps * a.blocks();
+  double out = blocks <= resident ? double(resident) / double(resident / blocks * blocks) - 1 : 0;
+  if (blocks > resident && blocks < 4 * mps) out += double(ceil_div(blocks, mps) * mps) / double(blocks) - 1;
+  if (c.V < 16) return out;
+  if (blocks >= 2 * mps && a.warps() > 12) out += 0.2;
+  return out + (a.X * a.Y > 512 ? 0.07 : a.warps() * a.blocks() < 12 ? 0 : -idle / 2);
+}
+
 /// Few lanes without columns (129 of f32, 33 vectors: 3 blocks of 11 lanes 0.93 of the copy rate, two of 32 0.77); few blocks, since each shares
 /// sectors with its neighbours ([100] of f32 in 5 blocks 0.70); 16 warps of a multiprocessor; few trips of the last block, which merges the parts
 /// alone (u8 [512]: 264 parts by 8 threads of a column 0.87, 132 by 16 0.95).
-Across columns_across(int64_t across, bool shifted, int64_t multiprocessors) {
+Across columns_across(const Scene& c, int64_t columns, bool shifted) {
+  const bool slides = c.s.edges == Edges::window;
+  const int64_t across = std::max<int64_t>(1, ceil_div(columns, c.V)), least = slides ? c.V : 1;
+  auto blocks_of = [&](int64_t X) {
+    Schedule s = c.s;
+    s.lanes_per_row = uint16_t(X);
+    return column_blocks(s, columns);
+  };
   auto cost = [&](const Across& a) {
-    const int64_t blocks = ceil_div(across, a.X);
-    const double trips = double(multiprocessors * a.blocks()) / double(blocks * a.Y) / (shifted ? 1 : 2);
-    return double(blocks * a.X) / double(across) + (blocks > 1 ? 2.0 / double(a.X) : 0) + std::abs(1 - double(a.warps() * a.blocks()) / 16) + 0.0028 * trips;
+    const int64_t blocks = blocks_of(a.X), resident = c.device.multiprocessors * a.blocks();
+    const double trips = double(resident) / double(blocks * a.Y) / (shifted ? 1 : 2), idle = std::abs(1 - double(a.warps() * a.blocks()) / 16);
+    const double out = double(blocks * a.X) / double(across) + (blocks > 1 ? 2.0 / double(a.X) : 0) + idle + 0.0028 * trips;
+    return slides ? out + waves(c, a, blocks, idle) : out;
   };
   const int64_t first = std::min<int64_t>(32, pow2_ceil(across));
   Across best{first, 256 / first};
-  for (int64_t X = std::min<int64_t>(32, across); X >= 1; --X)
-    for (int64_t Y = 1; X * Y <= 576; Y *= 2)
+  if (slides) best = {32, std::max<int64_t>(8, least)};
+  for (int64_t X = std::min<int64_t>(slides ? 34 : 32, across + slides); X >= 1 + slides; --X)
+    for (int64_t Y = least; X * Y <= 576; Y *= 2)
       if (X * Y % 32 == 0 && cost({X, Y}) < cost(best) - 0.005) best = {X, Y};
   return best;
 }
@@ -61,20 +87,44 @@ Across columns_across(int64_t across, bool shifted, int64_t multiprocessors) {
 void column(Scene& c) {
   Schedule& s = c.s;
   s.skeleton = Template::column;
-  shift_columns(c);
+  const bool fit = 34 * (c.V / 2) * state_layout(c.kernel, 0, c.V).bytes <= kStates;
+  if (s.edges == Edges::tail && fit && may_slide(c.view, c.V)) s.edges = Edges::window;
   s.keep = c.kernel.sweeps.size() > 1 ? Keep::reload : Keep::none;
   // From one run of columns, not from how many runs there are, and a run that differs from call to call is taken for long: who adds
   // what must not depend on the batch.
   const bool known = !c.kernel.axes.empty() && c.kernel.axes[s.vector_axis].extent.is_constant();
-  const int64_t across = known ? std::max<int64_t>(1, ceil_div(vector_extent(c), c.V)) : 32;
-  bool shifted = false;
-  for (const Access& a : s.access) shifted |= a.staged;
-  const Across chosen = known ? columns_across(across, shifted, c.device.multiprocessors) : Across{32, 8};
+  take_pieces(c);
+  auto choose = [&] {
+    bool shifted = false;
+    for (const Access& a : s.access) shifted |= a.staged && s.edges == Edges::tail;
+    return known ? columns_across(c, vector_extent(c), shifted) : Across{32, 8};
+  };
+  Across chosen = choose();
+  auto blocks_of = [&](const Across& a) {
+    s.lanes_per_row = uint16_t(a.X);
+    return known ? column_blocks(s, vector_extent(c)) : 1;
+  };
+  // Of few parts, or few blocks without parts, some multiprocessors have none, for which sliding makes up only with bytes (f32 / bf16 [16385]: 0.97 /
+  // 0.99 of the copy rate, shifted 1.02; [262145] 1.03 / 0.99, 0.96 / 0.99).
+  if (s.edges == Edges::window && c.V < 16) {
+    const int64_t mps = c.device.multiprocessors;
+    if (blocks_of({32, 8}) >= 7 * mps) {
+      chosen = {32, 8};
+    } else if (blocks_of(chosen) * 5 > mps * chosen.blocks()) {
+      s.edges = Edges::tail;
+      take_pieces(c);
+      chosen = choose();
+    }
+  }
+  // Blocks for a wave and a half: twice as many, half as wide (u8 [262144]: 1.03 of the copy rate, by 32 lanes 0.97).
+  if (s.edges == Edges::full && c.V == 16 && chosen.X == 32 && blocks_of(chosen) >= 2 * c.device.multiprocessors && blocks_of(chosen) < 6 * c.device.multiprocessors)
+    chosen = {16, 2 * chosen.Y};
   int64_t X = chosen.X;
-  int64_t Y = std::min<int64_t>(chosen.Y, pow2_ceil(std::max<int64_t>(1, c.facts.columns)));
+  const int64_t least = s.edges == Edges::window ? c.V : 1;  // threads of a column
+  int64_t Y = std::max(least, std::min<int64_t>(chosen.Y, pow2_ceil(std::max<int64_t>(1, c.facts.columns))));
   size_t state = 16;
   for (size_t i = 0; i < c.view.folds(); ++i) state = std::max(state, state_layout(c.kernel, i, c.V).bytes);
-  auto fits = [&] { return Y == 1 || X * (Y / 2) * int64_t(state) <= 40 * 1024; };
+  auto fits = [&] { return Y == 1 || X * (Y / 2) * int64_t(state) <= int64_t(kStates); };
   while (!fits()) Y /= 2;
   while (X * Y % 32) Y *= 2;
   if (!fits())  // whole warps of so few lanes are too many of so large states
@@ -85,7 +135,7 @@ void column(Scene& c) {
   s.rows_in_flight = uint16_t(U);
   // Two blocks with 128 bytes a thread: 64 KiB in flight (column sums: 1.03 of the copy rate; 3 blocks 0.98).
   s.min_blocks = std::min<uint16_t>(blocks_for(s.threads, 20 + U * ceil_div(c.loaded, 4) + int64_t(state) / 4 * 2 + (c.heavy > 8 ? 16 : 4)), uint16_t(std::max(1, 512 / s.threads)));
-  if (c.view.folds() == 1 && c.view.element_stores().empty() && ceil_div(across, X) < 2 * c.device.multiprocessors &&
+  if (c.view.folds() == 1 && c.view.element_stores().empty() && blocks_of({X, Y}) < 2 * c.device.multiprocessors &&
       c.facts.columns >= 4 * Y * U)
     s.finish = Finish::last_block;
 }

@@ -275,13 +275,16 @@ bool tiles(Scene& whole) {
   // Vectors of 8 bytes that leave an eighth of their lanes idle: words (softmax bf16 [100]: 0.99 of the copy rate, 0.86 held).
   const int64_t vectors = columns / whole.V, lanes_of_two = pow2_ceil(ceil_div(vectors, 2));
   const bool words = whole.s.edges == Edges::full && piece == 8 && widest_size(whole) < 4 && vectors <= 32 && 8 * (2 * lanes_of_two - vectors) > vectors;
-  // Longer rows are better read in aligned windows: sums from 4 KiB on (bf16 [2049]: 1.03 of the copy rate, in tiles 0.94), others from 6 Ki
+  // Longer rows are better read in aligned windows: sums from 4 KiB on (bf16 [2049]: 1.03 of the copy rate, in tiles 0.94), of bytes also those of a warp
+  // (u8 [257] 1.01, in tiles 0.95; [2049] by 128 lanes 0.78, in tiles 0.96), others from 6 Ki
   // elements (rms_norm bf16 [8191]: 0.99, 0.87) unless two parameters of 16-bit elements have to be shifted into place (layer_norm: 0.69, 0.79).
   const bool once = whole.view.folds() == 1 && whole.view.element_stores().empty();
-  if (whole.s.edges == Edges::window && (once ? columns * widest_size(whole) >= 4096 : columns > 6144 && (whole.V <= 4 || parameters_of(whole) < 2))) return false;
+  if (whole.s.edges == Edges::window && (once ? columns * widest_size(whole) >= 4096 || (sums_bytes(whole.kernel) && columns <= 1500) : columns > 6144 && (whole.V <= 4 || parameters_of(whole) < 2))) return false;
   const bool anywhere = whole.s.edges == Edges::window || (whole.s.edges == Edges::full && piece < 8) || words;
   if (!anywhere || columns < 1 || columns > 17 * 512 || !tileable(whole.view, whole.device)) return false;
-  Scene c = with_vector(whole, words ? unsigned(4 / widest_size(whole)) : 1);
+  // Sums of bytes take whole words of a tile, and cut the first and the last one of a row.
+  const bool bytes = sums_bytes(whole.kernel);
+  Scene c = bytes ? with_vector(whole, 4, Edges::window) : with_vector(whole, words ? unsigned(4 / widest_size(whole)) : 1);
   Schedule& s = c.s;
   const std::vector<Val> cut = choose_cut(c);
   const Row row = row_of(c, cut);
@@ -293,15 +296,16 @@ bool tiles(Scene& whole) {
   s.cut = cut;
   s.lanes_per_row = uint16_t(lanes);
   s.threads = uint16_t(std::max<int64_t>(128, lanes));
-  if (s.steps * lanes == columns) s.block[s.vector_axis] = uint16_t(columns);
+  if (s.steps * lanes == columns && !bytes) s.block[s.vector_axis] = uint16_t(columns);
   const int64_t sizes = s.baked >> s.vector_axis & 1 ? 0 : c.device.sm >= 100 ? 60 : 20;  // in the text they save registers
   s.min_blocks = blocks_for(s.threads, 16 + sizes + (words ? 12 : 0) + s.steps * row.kept + (early ? late : 0) + (c.heavy > 8 ? 6 : 4) + int64_t(c.view.accesses.size()));
   if (late > 0 && !early) s.min_blocks = uint16_t(std::max(1, s.min_blocks * 3 / 4));  // loads of them ahead want registers
-  fit_tiles(c.view, c.facts, c.device, s);
   for (size_t i = 0; i < c.view.accesses.size(); ++i) {
     const Inst& inst = c.kernel.values[c.view.accesses[i]];
     s.access[i].early = early && inst.kind == Kind::load && c.view.level(c.view.accesses[i]) == Level::element && !(inst.varies & c.view.row_axes);
   }
+  fit_tiles(c.view, c.facts, c.device, s);
+  if (bytes && !s.slots) return false;  // in any order the sum is the same
   whole.s = s;
   return true;
 }

@@ -70,7 +70,7 @@ std::string rows(Settling& c) {
   if (!(c.kernel.reduced_axes() >> s.vector_axis & 1)) return "skeleton=rows: the vector axis is not reduced";
   if (s.keep != Keep::registers) s.steps = 0, s.block[s.vector_axis] = 0;
   const uint8_t slots = s.slots;
-  const bool tiled = slots && s.keep == Keep::registers && s.edges == Edges::full && tileable(c.view, c.device);
+  const bool tiled = slots && s.keep == Keep::registers && (s.edges == Edges::full || sums_bytes(c.kernel)) && tileable(c.view, c.device);
   s.slots = 0;
   for (Access& a : s.access) a.staged = 0;
   switch (s.keep) {
@@ -116,9 +116,17 @@ std::string column(Settling& c) {
   if (!c.kernel.has_reductions() || (c.kernel.reduced_axes() >> s.vector_axis & 1)) return "skeleton=column: the vector axis must be kept, and something reduced";
   if (!s.lanes_per_row || s.threads % s.lanes_per_row || !pow2(s.threads / s.lanes_per_row)) return "lanes_per_row and threads: a power of two of lanes_per_row is expected";
   const int64_t Y = s.threads / s.lanes_per_row;
+  if (s.edges == Edges::window && !may_slide(c.view, unsigned(c.V))) return "edges=window: one sweep over vectors of 16 bytes, without stores of elements, is expected";
+  if (s.edges == Edges::window && (s.lanes_per_row < 2 || Y < c.V)) return "edges=window: two lanes along the columns and " + text(c.V) + " threads of one are expected";
   if (Y > 1 && s.lanes_per_row * (Y / 2) * int64_t(c.state) > kScratch) return "threads: the states of so many lanes do not fit into shared memory";
   if (s.finish == Finish::last_block && (c.view.folds() != 1 || !c.view.element_stores().empty())) return "finish=last_block: one sweep without element stores is expected";
   for (size_t i = 0; i < s.access.size(); ++i) s.access[i].staged &= c.V * int64_t(bytes(c.kernel.operands[c.kernel.values[c.view.accesses[i]].operand].type)) == 16;  // out of two pieces
+  if (s.edges == Edges::window) {  // all or none
+    bool all = true;
+    for (size_t i : element_loads(c.view)) all &= s.access[i].staged;
+    if (!all)
+      for (Access& a : s.access) a.staged = 0;
+  }
   return s.finish == Finish::next_kernel ? "finish=next_kernel is the CPU's" : "";
 }
 

@@ -107,6 +107,22 @@ bool is_computed(const Inst& access) {
   return std::any_of(access.map.extra.begin(), access.map.extra.end(), [](Val x) { return x != kNoVal; });
 }
 
+Val summed_bytes(const Kernel& kernel, const Reduction& r) {
+  if (r.fold != Fold::op || r.op != Op::sum || r.accumulate != DType::f32 || r.scan) return kNoVal;
+  const Inst& cast = kernel.values[r.inputs[0]];
+  if (cast.kind != Kind::compute || cast.op != Op::cast || cast.type != DType::f32) return kNoVal;
+  const Val v = cast.args[0];
+  const Inst& load = kernel.values[v];
+  if (load.kind != Kind::load || (load.type != DType::u8 && load.type != DType::i8)) return kNoVal;
+  return kernel.operands[load.operand].type == load.type && load.map.guard == kNoVal && !is_computed(load) ? v : kNoVal;
+}
+
+bool sums_bytes(const Kernel& kernel) {
+  for (const Reduction& r : kernel.reductions)
+    if (summed_bytes(kernel, r) == kNoVal) return false;
+  return kernel.has_reductions() && kernel.sweeps.size() == 1 && kernel.sweeps[0].stores.empty();
+}
+
 bool is_guarded(const View& view, const Inst& access) { return access.map.guard != kNoVal && view.wide(access.map.guard); }
 
 namespace {
@@ -141,7 +157,7 @@ int64_t largest_piece(const View& view, const Schedule& s, const Facts& facts, s
     if (f.align % p || moved % p) return false;
     if (view.flat) return true;
     // Windows move against the rows: a row's start is a multiple of V when rows follow each other without gaps.
-    int64_t against_row = s.edges == Edges::window ? facts.columns : 0;
+    int64_t against_row = s.edges == Edges::window && s.skeleton != Template::column ? facts.columns : 0;
     const std::vector<unsigned> kept = view.space(false);
     std::vector<int64_t> against(view.kernel.axes.size(), 0);
     for (size_t n = kept.size(); n-- > 0;) against[kept[n]] = against_row, against_row *= facts.extents[kept[n]];
@@ -160,8 +176,39 @@ int64_t window_of(const View& view, const Schedule& s) {
   size_t widest = 1;
   for (Val v : view.accesses)
     if (view.wide(v)) widest = std::max(widest, bytes(view.kernel.operands[view.kernel.values[v].operand].type));
-  const bool held = s.skeleton == Template::rows && s.keep == Keep::registers;
+  const bool held = s.skeleton == Template::rows && s.keep == Keep::registers && !s.slots;
   return V * int64_t(widest) == 4 && (held || s.skeleton == Template::ring) ? 32 * V : V;
+}
+
+std::vector<size_t> element_loads(const View& view) {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < view.accesses.size(); ++i) {
+    const Inst& inst = view.kernel.values[view.accesses[i]];
+    if (inst.kind == Kind::load && inst.varies == AxisSet((1u << view.kernel.axes.size()) - 1)) out.push_back(i);
+  }
+  return out;
+}
+
+bool may_slide(const View& view, unsigned V) {
+  if (view.kernel.sweeps.size() != 1 || !view.element_stores().empty() || view.folds() != 1) return false;
+  for (unsigned axis : view.space(false)) {  // a batch of one is a batch, and so is one that lies along the vectors
+    const Dim& extent = view.kernel.axes[axis].extent;
+    if (axis == view.vector_axis ? !extent.is_constant() : !extent.is(1)) return false;
+  }
+  const std::vector<size_t> loads = element_loads(view);
+  for (size_t i : loads) {
+    const Inst& inst = view.kernel.values[view.accesses[i]];
+    if (is_computed(inst) || inst.map.guard != kNoVal || V * bytes(view.kernel.operands[inst.operand].type) != 16) return false;
+  }
+  for (Val v : view.needed(view.fold_inputs(0), [](Val) { return false; }))
+    if (view.level(v) == Level::row && view.wide(v)) return false;
+  return !loads.empty();
+}
+
+bool slides(const View& view, const Schedule& s) {
+  bool any = false;
+  for (size_t i = 0; i < view.accesses.size(); ++i) any |= s.access[i].staged;
+  return any && s.skeleton == Template::column && s.edges == Edges::window;
 }
 
 bool unpacks_again(const View& view, const Schedule& s) {

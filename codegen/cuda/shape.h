@@ -54,6 +54,9 @@ struct View {
 /// Elements an access moves for one step of an axis: 0, a Dim, or (nullopt) a stride that only the call knows.
 std::optional<Dim> step(const Kernel& kernel, const Inst& access, unsigned axis);
 
+/// Numbers of the loads that vary along all axes.
+std::vector<size_t> element_loads(const View& view);
+
 /// Is its place computed (a gather)? Does a guard say for each element of a vector whether it is there?
 bool is_computed(const Inst& access);
 bool is_guarded(const View& view, const Inst& access);
@@ -84,6 +87,12 @@ inline size_t stage_bytes(size_t tile, size_t size) {
   return (tile * (tile / per_unit + 1) * unit + 15) / 16 * 16;
 }
 
+/// The load of bytes that a reduction sums as f32: whole numbers, so a vector's words are added as they are (sum_bytes of cells.cuh). kNoVal: it sums
+/// something else.
+Val summed_bytes(const Kernel& kernel, const Reduction& reduction);
+/// Does the kernel do nothing else than that, in one sweep?
+bool sums_bytes(const Kernel& kernel);
+
 /// Would the access walk this axis with step 1 in a dense call? From the kernel alone: strides of one call must not decide who owns which
 /// element.
 bool walks(const Inst& access, unsigned axis);
@@ -93,6 +102,18 @@ bool walks(const Inst& access, unsigned axis);
 int64_t window_of(const View& view, const Schedule& schedule);
 /// Is it lines?
 inline bool by_words(const View& view, const Schedule& schedule) { return window_of(view, schedule) > std::max<int>(1, schedule.lane[schedule.vector_axis]); }
+
+/// Columns in windows (edges=window): aligned pieces of memory go to a lane as they lie, whatever column they begin with, and are put into place once a
+/// part; so a block's last lane belongs to the next block as well. Blocks of a run of columns.
+inline int64_t column_blocks(const Schedule& s, int64_t columns) {
+  const int64_t V = std::max<int>(1, s.lane[s.vector_axis]), X = s.lanes_per_row;
+  return s.edges == Edges::window ? std::max<int64_t>(1, ceil_div(columns - 1, (X - 1) * V)) : ceil_div(columns, X * V);
+}
+/// May a kernel's columns be taken so, by V a lane? From types and constant extents alone: one run of columns, one sweep into running states, vectors of
+/// 16 bytes, and nothing that was loaded for the lane's own columns.
+bool may_slide(const View& view, unsigned V);
+/// Are all vectors of elements fetched so in this call?
+bool slides(const View& view, const Schedule& schedule);
 
 /// Threads of a block: those of the schedule, and the ring's helpers (producer, publisher; gatherer in clusters and teams; parameters).
 inline int block_threads(const Schedule& s) {

@@ -162,7 +162,7 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
   const std::string end = many ? "    " + each_end(layout.lanes) + "\n" : "";
   size_t words = 0, behind = 0;  // of 32 bits, up to the last field that travels
   const bool equal = alike(w.schedule), rest = keeps_rest(kernel, w.schedule, sweep);
-  std::string members, zero, merge, settle, peer, fresh, put, get;
+  std::string members, zero, merge, settle, peer, fresh, put, get, place;
   for (const auto& f : layout.fields) {
     behind += bytes(f.type) * layout.lanes;
     if (f.name[0] != 'd') words = (behind + 3) / 4;
@@ -179,6 +179,7 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
     }
     peer += "    out." + f.name + x + " = ::peer(" + f.name + x + ", mask);\n";
     put += "    to->" + f.name + x + " = " + f.name + x + ";\n";
+    place += "      to[c / " + n(layout.lanes) + "]." + f.name + "[c % " + n(layout.lanes) + "] = " + f.name + x + ";\n";
     get += "    " + f.name + x + " = from->" + f.name + x + ";\n";
     fresh += "    " + f.name + x + " = *(const volatile " + c_type(f.type) + "*)&from->" + f.name + x + ";\n";
   }
@@ -222,11 +223,19 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
   out += inl + "void settle() {\n" + (settle.empty() ? "" : loop + settle + end) + "  }\n";
   out += inl + "void merge(const AccOf& o) {\n" + loop + merge + end + "  }\n";
   out += inl + "AccOf peer(int mask) const {\n    AccOf out;\n" + loop + peer + end + "    return out;\n  }\n";
+  // Of columns that begin with number `first`, to where they belong; those that are not there, behind the last one.
+  if (slides(w.view, w.schedule))
+    out += inl + "void place(AccOf* to, int first, int columns) const {\n" + loop + "      const u32 c = first + e < 0 ? first + e + columns : first + e;\n" + place + end + "  }\n";
   // Field by field: holes of the struct are never read.
   out += inl + "void put(AccOf* to) const {\n" + loop + put + end + "  }\n";
   out += inl + "void get(const AccOf* from) {\n" + loop + get + end + "  }\n";
   out += inl + "void fresh(const AccOf* from) {\n" + loop + fresh + end + "  }\n";
   return out + more + "};\n";
+}
+
+std::optional<std::string> added_words(const Writer& w, const Body& body, const Reduction& r) {
+  const Val bytes = summed_bytes(w.kernel(), r);
+  return bytes != kNoVal && w.V % 4 == 0 && w.view.wide(bytes) ? body.words(bytes) : std::nullopt;
 }
 
 void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
@@ -248,6 +257,12 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
       body.line(std::string(tail && !many ? "if (" + valid + " && " : "if (") + beats(r) + "(" + value + ", (i64)" + index + ", " + q + ", " + i + ")) { " + q + " = " + value +
                 "; " + i + " = " + index + "; }");
       body.close_loop();
+      continue;
+    }
+    if (const std::optional<std::string> words = many ? std::nullopt : added_words(w, body, r)) {
+      const std::string sign = kernel.values[summed_bytes(kernel, r)].type == DType::i8 ? "true" : "false";
+      const std::string there = !tail ? "" : w.windows() ? ", t.e < 0 ? (int)-t.e : 0, n" : ", 0, n";
+      body.line(q + " = " + q + " + sum_bytes<" + sign + ">(" + *words + there + ");");
       continue;
     }
     const std::string value = cast(from, r.accumulate, body.at(r.inputs[0]));

@@ -34,6 +34,8 @@ std::string together_text(Writer& writer, size_t sweep);
 /// Statements that put the inputs (at hand in `body`) into `lane`.
 void take_text(Writer& writer, Body& body, size_t sweep);
 
+/// The words of a vector's bytes, at hand in `body`, that a fold adds as they are (summed_bytes).
+std::optional<std::string> added_words(const Writer& writer, const Body& body, const Reduction& reduction);
 /// Statements that fold the inputs (at hand in `body`) into `acc`; elements from `n` on are left out.
 void fold_text(Writer& writer, Body& body, size_t sweep, const StateLayout& layout);
 /// Scans: `struct AccOf` with members that shuffle (from, at), run over a lane's vector in order, and fold what came before into it.

@@ -91,7 +91,7 @@ struct Writer {
   std::string whole(Val load) const;
   /// Are they taken a word a lane step (window_of)?
   bool words() const { return by_words(view, schedule); }
-  bool windows() const { return schedule.edges == Edges::window && !view.flat; }
+  bool windows() const { return schedule.edges == Edges::window && !view.flat && schedule.skeleton != Template::column; }
 };
 
 }  // namespace fusec::cuda

@@ -133,6 +133,8 @@ const Spare kSpare[] = {
     {"pointwise", "if (left <= 0) break;", "n <= 0"},
     {"rows_together", "if (base + i < rows) {", "a lane without a row of its own writes its last one again, the same thread the same bits"},
     {"column", "if (n > 0) { / // U positions", "n = 0"},
+    {"column_slides", "skew > 0 || n)) { / At slid{};", "saves the work of lanes whose columns nobody wants"},
+    {"column_slides", "__syncthreads(); / acc.get(at + x);", "the first thread of a column, which alone stores its sum, has it"},
     // Arguments that this kernel does not look at.
     {"ring_odd", "to = from + slice < end ? from + slice : end; / K::issue(", "bulk_window ends where the operand does; nobody reads what it brought too much"},
     {"ring_by_words", "K::issue_columns(a, first, first < 0 ? 0 : first, end < columns ? end : columns, slice, columns_at(slot), sh.columns_full + slot, policy); / } -> end",

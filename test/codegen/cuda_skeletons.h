@@ -65,6 +65,9 @@ inline void ring_by_words(Schedule& s) { ring(s), by_words(s), with_columns(s, 2
 inline void ring_by_words_of_clusters(Schedule& s) { ring_of_clusters(s), by_words(s), s.steps = 3; }
 inline void rows_by_words(Schedule& s) { on_chip(s, Keep::registers, 1), by_words(s), s.slots = 0, s.steps = 9, s.rows_in_flight = 1; }
 
+/// Columns that slide, on few multiprocessors too.
+inline void columns_slide(Schedule& s) { s.edges = Edges::window, s.access[0].staged = 1, s.lanes_per_row = 18, s.threads = 288; }
+
 /// Parts of 256 elements, 128 a group; of columns, 8 positions, 32 a group.
 inline void scan_parts(Schedule& s) { s.threads = s.lanes_per_row = 64, s.steps = 1, s.finish = Finish::last_block; }
 inline void scan_column_parts(Schedule& s) { s.threads = 64, s.lanes_per_row = 8, s.steps = 1, s.finish = Finish::last_block; }
@@ -127,6 +130,7 @@ inline const Skeleton kSkeletons[] = {
     {"column", skeletons::kCentreColumns, {{"N", 100}, {"C", 64}}},
     {"column_odd", skeletons::kCentreColumns, {{"N", 128}, {"C", 67}}},
     {"column_split", skeletons::kSumColumns, {{"N", 4000}, {"C", 64}}},
+    {"column_slides", "graph @g(%x: f32[N,67]) -> f32[67] { %y = sum %x {axes=[0]}\n return %y }", {{"N", 301}}, skeletons::columns_slide},
     {"scan_rows", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=1}\n return %y }", {{"N", 5}, {"C", 1100}}, skeletons::scan_small},
     {"scan_rows_back", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=1, reverse=true, exclusive=true}\n return %y }", {{"N", 5}, {"C", 203}}},
     {"scan_columns", "graph @g(%x: f32[N,C]) -> f32[N,C] { %y = cumsum %x {axis=0}\n return %y }", {{"N", 50}, {"C", 68}}, skeletons::scan_column_small},

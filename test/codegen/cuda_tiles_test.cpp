@@ -42,6 +42,34 @@ const Case kOthers[] = {
     {"bias_bf16", "graph @g(%x: bf16[N,521], %b: bf16[521]) -> bf16[N,521] { %y = add %x, %b\n return %y }", 0},
 };
 
+// Sums of bytes are whole numbers: to the bit, in whatever order, and whichever words a row lies in.
+const Case kBytes[] = {
+    {"rows_u8", "graph @g(%u: u8[N,C]) -> f32[N] { %x = cast %u {to=f32}\n %y = sum %x {axes=[1]}\n return %y }", 0},
+    {"rows_i8", "graph @g(%u: i8[N,C]) -> f32[N] { %x = cast %u {to=f32}\n %y = sum %x {axes=[1]}\n return %y }", 0},
+    {"two_rows", R"(graph @g(%u: u8[N,C], %v: i8[N,C]) -> (f32[N], f32[N]) {
+       %x = cast %u {to=f32}
+       %w = cast %v {to=f32}
+       %y = sum %x {axes=[1]}
+       %z = sum %w {axes=[1]}
+       return %y, %z })", 0},
+    {"columns_u8", "graph @g(%u: u8[N,C]) -> f32[C] { %x = cast %u {to=f32}\n %y = sum %x {axes=[0]}\n return %y }", 0},
+    {"columns_i8", "graph @g(%u: i8[N,C]) -> f32[C] { %x = cast %u {to=f32}\n %y = sum %x {axes=[0]}\n return %y }", 0},
+};
+// Columns whose pieces slide: states of one field and of several, operands of several sizes, weights of rows.
+const Case kSliding[] = {
+    {"sum_f32", "graph @g(%x: f32[N,C]) -> f32[C] { %y = sum %x {axes=[0]}\n return %y }", 1e-4},
+    {"largest_bf16", "graph @g(%x: bf16[N,C]) -> bf16[C] { %y = reduce_max %x {axes=[0]}\n return %y }", 0},
+    {"place_f32", "graph @g(%x: f32[N,C]) -> i64[C] { %y = argmax %x {axes=[0]}\n return %y }", 0},
+    {"variance_bf16", "graph @g(%x: bf16[N,C]) -> (bf16[C], bf16[C]) { %m = mean %x {axes=[0]}\n %v = var %x {axes=[0]}\n return %m, %v }", 2e-2},
+    {"weights", R"(graph @g(%x: bf16[N,C], %z: bf16[N,C], %w: f32[N,1], %b: f32[C]) -> f32[C] {
+       %p = mul %x, %z
+       %f = cast %p {to=f32}
+       %q = mul %f, %w
+       %s = sum %q {axes=[0]}
+       %y = add %s, %b
+       return %y })", 1e-2},
+};
+
 std::vector<Tensor> inputs_of(const Subject& s, const Sizes& sizes) {
   std::vector<Tensor> out;
   for (const Port& port : s.graph.inputs()) {
@@ -139,6 +167,40 @@ TEST(Tiles, ColumnsAndParametersThatBeginAnywhere) {
         EXPECT_TRUE(s.access[0].staged) << print(s);
       }
     }
+}
+
+/// The case with a constant for C: how many columns there are is then known when lanes are chosen.
+struct Fixed {
+  std::string text;
+  Case at;
+  Fixed(const Case& c, int64_t columns) : text(c.text), at(c) {
+    for (size_t i; (i = text.find("C]")) != text.npos;) text.replace(i, 1, std::to_string(columns));
+    at.text = text.c_str();
+  }
+};
+
+TEST(Tiles, SumsOfBytes) {
+  size_t tiled = 0, windows = 0, slid = 0;
+  for (const Case& c : kBytes)
+    for (auto [rows, columns] : {std::pair{1, 17}, {131, 16}, {131, 17}, {67, 33}, {45, 63}, {40, 65}, {33, 127}, {21, 255}, {9, 257}, {9, 1030}, {5, 4097}}) {
+      const Schedule s = checked(Fixed(c, columns).at, {{"N", rows}});
+      tiled += s.skeleton == Template::rows && s.slots > 0;
+      windows += s.skeleton == Template::rows && s.edges == Edges::window && !s.slots;
+      slid += s.skeleton == Template::column && s.edges == Edges::window && s.access[0].staged;
+    }
+  EXPECT_GE(tiled, 6u);
+  EXPECT_GE(windows, 9u);
+  EXPECT_GE(slid, 14u);
+}
+
+TEST(Tiles, ColumnsInWindows) {
+  size_t slid = 0;
+  for (const Case& c : kSliding)
+    for (auto [rows, columns] : {std::pair{1, 17}, {3, 23}, {700, 17}, {90, 33}, {65, 257}, {41, 1030}, {20, 4099}}) {
+      const Schedule s = checked(Fixed(c, columns).at, {{"N", rows}});
+      slid += s.skeleton == Template::column && s.edges == Edges::window && s.access[0].staged;
+    }
+  EXPECT_GT(slid, 20u);
 }
 
 /// What lanes, rows and slots follow from, for every length: everything fits, and calls of other alignment share lanes and steps.

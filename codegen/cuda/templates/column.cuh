@@ -1,6 +1,24 @@
 // Column: the kept axis is the contiguous one. X lanes lie along it, each with V columns and V running states; Y threads of a
 // column walk the reduced positions, U rows in flight; the Y states meet in shared memory in a fixed order. With Split the positions
 // are cut into parts that gridDim.y blocks take in turn: partial states go to memory and the last block of a column merges them in order.
+@if Halo
+// Positions that begin between pieces of 16 bytes: those of a thread, a multiple of V apart, all begin alike, so it folds pieces as they lie, and
+// its states are put into place at the end. The last lane takes what the others' pieces leave: it is the next block's first, or, of the last column.
+@end
+@if Slides
+template <int X, int Y, int V, class A> D void place_columns(A& acc, char* scratch, int skew) {
+  const int x = threadIdx.x % X, y = threadIdx.x / X;
+  A* const at = (A*)scratch + y % (Y / 2) * X;
+  acc.settle();
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    __syncthreads();
+    if (y / (Y / 2) == half) acc.place(at, x * V - skew, X * V);
+    __syncthreads();
+    if (y / (Y / 2) == half) acc.get(at + x);
+  }
+}
+@end
 template <int X, int Y, class A> D void merge_column(A& acc, char* scratch) {
   // Neighbours first, upper into lower, so that each merge is (lower, upper). All threads leave with the result.
   A* at = (A*)scratch;
@@ -36,9 +54,15 @@ template <int X, int Y, class A> D void merge_column(A& acc, char* scratch) {
 @end
   const Ix rows = $rows, columns = $columns;
   const int x = threadIdx.x % $X, y = threadIdx.x / $X;
+@if Halo
+  for (Ix base = (Ix)blockIdx.x * $(Own * V); base == 0 || base + 1 < rows; base += (Ix)gridDim.x * $(Own * V)) {
+    const Ix own = base + x * $V, left = rows - own;
+    const int n = x == $Own ? left == 1 : left >= $V ? $V : left > 0 ? (int)left : 0;  // 0: a lane without columns
+@else
   for (Ix base = (Ix)blockIdx.x * $(X * V); base < rows; base += (Ix)gridDim.x * $(X * V)) {
     const Ix own = base + x * $V, left = rows - own;
     const int n = left >= $V ? $V : left > 0 ? (int)left : 0;  // 0: a lane without columns
+@end
     const Ix r = n ? own : 0;
     At t{};
 @if RowValues
@@ -53,16 +77,14 @@ template <int X, int Y, class A> D void merge_column(A& acc, char* scratch) {
       AccOf<$S> acc;
 @if Split
       // states[column block][part][x]
-      const Ix block = base / $(X * V), parts = (Ix)$splits, part = (columns + parts - 1) / parts;
+      const Ix block = base / $(Own * V), parts = (Ix)$splits, part = (columns + parts - 1) / parts;
       AccOf<$S>* const states = (AccOf<$S>*)$states + (u64)block * parts * $X;
       for (Ix p = blockIdx.y; p < parts; p += gridDim.y) {
         const Ix end = part * (p + 1) < columns ? part * (p + 1) : columns;
 @let begin = part * p
 @let end = end
         acc.zero();
-        if (n > 0) {
-          @include each_position.cuh
-        }
+        @include column_part.cuh
         merge_column<$X, $Y>(acc, scratch);
         if (y == 0) acc.put(states + (p * $X + x));
       }
@@ -89,9 +111,7 @@ template <int X, int Y, class A> D void merge_column(A& acc, char* scratch) {
 @let begin = 0
 @let end = columns
       acc.zero();
-      if (n > 0) {
-        @include each_position.cuh
-      }
+      @include column_part.cuh
       merge_column<$X, $Y>(acc, scratch);
 @end
       @body finish$S
@@ -100,6 +120,7 @@ template <int X, int Y, class A> D void merge_column(A& acc, char* scratch) {
 @let what = store
 @let begin = 0
 @let end = columns
+@let place = t
     if (n > 0) {
       @include each_position.cuh
     }

@@ -4,12 +4,17 @@ template <int Cluster, int Bytes, bool Many> struct Meeting {  // a block that i
   template <class A> __device__ __forceinline__ void merge(A&) {}
 };
 
+// Step s of lanes that take Span elements together: is it whole, whichever lane and wherever a window begins? Numbers in the text say it.
+template <class K, int Span> D bool is_inside(int s, typename K::Ix columns) {
+  return K::Windows && s * Span >= (int)K::Window && (s + 1) * Span <= columns;
+}
+
 // `f` takes the elements that there are of the vector that begins at e. Nearly all vectors of an aligned window are whole: they take a path
 // without a condition an element.
-template <class K, class F> D void fold_part(typename K::Ix e, typename K::Ix columns, F f) {
+template <class K, class F> D void fold_part(typename K::Ix e, typename K::Ix columns, bool inside, F f) {
   const typename K::Ix left = columns - e;
   if constexpr (K::Exact) f((int)K::V);
-  else if (K::Windows && e >= 0 && left >= K::V) f((int)K::V);
+  else if (inside || (K::Windows && e >= 0 && left >= K::V)) f((int)K::V);
   else if (left > 0) f(K::Full || left >= K::V ? (int)K::V : (int)left);
 }
 
@@ -29,7 +34,7 @@ template <int S, class K, int Lanes, int Steps, int Threads, int R, int Cluster>
 #pragma unroll
         for (int s = 0; s < Steps; ++s) {
           const Ix e = (Ix)(s * Lanes * Cluster + lane) * K::V - skew;
-          fold_part<K>(e, columns, [&](int n) {
+          fold_part<K>(e, columns, is_inside<K, Lanes * Cluster * K::V>(s, columns), [&](int n) {
             K::element_at(a, e, t[r]);
             if constexpr (S > 0 && K::Hides) K::hide(a, keep[r][s]);
             K::fold(Int<S>(), a, t[r], n, keep[r][s], row[r], acc[r]);

@@ -102,26 +102,30 @@ template <class K, int Lanes, int Steps, int Threads, int R, int Slots> D void r
     copies_wait<Slots - 1>();
     char* const tile = slots + slot * slot_bytes;
     const Ix count = rows_from(first);
-    if (kTile > 1 && Lanes <= 32 && count < kTile) K::pad_tile(a, kTile, first * columns, count * columns, tile, thread, Int<kTeam>());  // for lanes without a row
+    // For lanes without a row; for the word that a window ends in.
+    if (K::Windows ? first + count == rows : kTile > 1 && Lanes <= 32 && count < kTile)
+      K::pad_tile(a, kTile, first * columns, count * columns, tile, thread, Int<kTeam>());
     together();
 #pragma unroll 1
     for (int r = 0; r < R; ++r) {
       // Lanes without a row store nothing: barriers and shuffles need everybody.
-      const Ix number = K::Puts || (!K::Stores && Lanes >= 4) ? (Ix)(thread / Lanes) * R + r : (Ix)r * kGroups + thread / Lanes;
+      const Ix number = K::Puts || (!K::Stores && Lanes >= (K::Windows ? 2 : 4)) ? (Ix)(thread / Lanes) * R + r : (Ix)r * kGroups + thread / Lanes;
       const bool live = number < count;
       if (Lanes > 32 && !live) break;
       typename K::At t{};
       t.tile = tile;
       t.first = first * columns;
-      t.at = number * columns;
+      t.at = (K::Windows && !live ? count - 1 : number) * columns;
       K::row_at(a, live ? first + number : rows - 1, t);
       typename K::Row row;
       K::row(a, t, K::V, row);
+      Ix skew = 0;
+      if constexpr (K::Windows) skew = K::skew(a, t);
       typename K::Keep keep[Steps];
 #pragma unroll
       for (int s = 0; s < Steps; ++s) {
-        const Ix e = (Ix)(s * Lanes + lane) * K::V;
-        if (K::Exact || e < columns) {
+        const Ix e = (Ix)(s * Lanes + lane) * K::V - skew;
+        if (K::Exact || is_inside<K, Lanes * K::V>(s, columns) || e < columns) {
           typename K::template Raw<0> raw;
           K::element_at(a, e, t);
           K::load(Int<0>(), a, t, K::V, policy, row, raw);
