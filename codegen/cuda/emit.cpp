@@ -287,7 +287,8 @@ void Emitter::passes() {
     if (!besides.empty()) {
       columns_of_ |= 1u << pass;
       functions_ += "  D u32 taken_beside(Int<" + n(pass) + ">, const Raw<" + n(pass) + ">& raw) { return " + taken(list, besides) + "; }\n";
-      function("beside(Int<" + n(pass) + ">, const Args& a, const At& t, int n, const char* columns_at, Ix slice, Ix at, Raw<" + n(pass) + ">& raw)", beside);
+      functions_ += "  template <int Q>";
+      function("beside(Int<" + n(pass) + ">, Int<Q>, const Args& a, const At& t, int n, const char* columns_at, Ix slice, Ix at, Raw<" + n(pass) + ">& raw)", beside);
     }
     function("load(Int<" + n(pass) + ">, const Args& a, const At& t, int n, " + (copies_ ? "const char* slot, Ix slice, Ix at" : "u64 policy") +
                  ", const Row& row, Raw<" + n(pass) + ">& raw)", load.take());
@@ -489,7 +490,7 @@ size_t Emitter::state_bytes() const {
 // Everything is written by now: what was asked for is known. `indent` is that of the structs.
 std::string Emitter::structs_of_k(const std::string& indent) {
   std::string at = indent + "struct At {\n" + indent + "  Ix r, e;\n";
-  if (w_.words() && s_.skeleton == Template::ring) at += indent + "  Ix from;\n" + indent + "  i64 step;  // from + step = e\n";
+  if (w_.windows() && s_.skeleton == Template::ring) at += indent + "  Ix from;\n" + indent + "  i64 step;  // from + step = e\n";
   if (tiled_) at += indent + "  char* tile;\n" + indent + "  Ix first, at;  // the tile's first element, and where the row begins behind it\n";
   std::set<unsigned> indices = w_.row_indices;
   indices.insert(w_.element_indices.begin(), w_.element_indices.end());
@@ -522,7 +523,7 @@ std::string Emitter::text_of_k(const std::string& tile_members) {
   k += "  template <int S> using Raw = RawOf<S>;\n  template <int S> using Acc = AccOf<S>;\n" +
        std::string(lanes_apart ? "  template <int S> using Lane = LaneOf<S>;\n" : "") + number + tile_members;
   k += "  D void row_at(const Args& a, Ix r, At& t) {\n" + row_at_text + "  }\n";
-  const bool apart = w_.words() && s_.skeleton == Template::ring;
+  const bool apart = w_.windows() && s_.skeleton == Template::ring;
   k += "  D void element_at(const Args& a, Ix e, At& t) {\n" + element_at_text + (apart ? "    t.from = e;\n    t.step = 0;\n" : "") + "  }\n";
   if (apart) k += "  D void element_at(const Args& a, Ix from, Ix step, At& t) {\n    element_at(a, from + step, t);\n    t.from = from;\n    t.step = step;\n  }\n";
   return "template <int S> struct RawOf;\ntemplate <int S> struct AccOf;\n" + std::string(lanes_apart ? "template <int S> struct LaneOf;\n" : "") + structs_ + k + functions_ +

@@ -37,7 +37,7 @@ class Emitter {
       w_.step_of_element = "s * " + n(size_t(s_.lanes_per_row) * size_t(std::max<int>(1, s_.cluster)) * w_.V);
     } else if (s_.skeleton == Template::pointwise && s_.rows_in_flight > 1) {
       w_.stepped = w_.number(false), w_.first_element = "first", w_.step_of_element = "u * " + n(size_t(s_.threads) * w_.V);
-    } else if (s_.skeleton == Template::ring && w_.words()) {
+    } else if (s_.skeleton == Template::ring && w_.windows()) {
       w_.stepped = w_.number(true), w_.first_element = "t.from", w_.step_of_element = "t.step";
     }
     find_row_values();
@@ -58,6 +58,7 @@ class Emitter {
   unsigned lanes() const { return column_ ? w_.V : 1; }
   bool exact() const;
   size_t fills() const;
+  bool asks() const;
   bool shifted() const;
   bool adds_rows() const;
 
@@ -76,6 +77,7 @@ class Emitter {
   std::string decompose(const std::vector<unsigned>& axes, const std::set<unsigned>& wanted);
   void tiles();
   std::string slot_offset(Val v) const, column_offset(Val v) const, column_fetch(Val v);
+  size_t phase_size() const;
   std::string lead(Body& body, Val v);
   bool loads_ahead(size_t pass, Val v) const;
   std::string taken(const std::vector<Val>& list, const std::vector<Val>& from) const;

@@ -63,6 +63,11 @@ int64_t states_and_barriers(const Kernel& kernel, const Schedule& s) {
   return 2 * KiB + results(s) * (warps + std::max<int>(1, s.cluster) + 1) * largest_state(kernel);
 }
 
+/// Where vectors may be short, a warp apart takes those of a row, and 30 others of a slice (ring.cuh).
+bool has_apart(const Schedule& s) { return s.edges == Edges::window && s.lane[s.vector_axis] > 1; }
+int64_t lanes_apart(const Schedule& s) { return has_apart(s) ? 32 : 0; }
+int64_t vectors_apart(const Schedule& s) { return has_apart(s) ? 30 : 0; }
+
 int64_t blocks_of_row(const Schedule& s) { return std::max<int>({1, s.cluster, s.team}); }
 
 /// Shared memory that slots of parameters take, also where this call's strides keep them out.
@@ -115,10 +120,11 @@ bool dense_rows(const View& view, const Schedule& s, const Facts& facts, Val acc
   return true;
 }
 
-bool ring_windowed(const View& view, const Schedule& s) {
-  if (s.edges == Edges::window) return true;
+bool ring_leads(const View& view, const Schedule& s) {
   return std::any_of(s.cut.begin(), s.cut.end(), [&](Val v) { return s.access[view.access_of[v]].bytes < 16; });
 }
+
+bool ring_windowed(const View& view, const Schedule& s) { return s.edges == Edges::window || ring_leads(view, s); }
 
 std::vector<Val> ring_columns(const View& view, const Schedule& s) {
   std::vector<Val> out;
@@ -174,7 +180,7 @@ RingShape ring_shape(const Kernel& kernel, const Schedule& s, int64_t columns) {
       if (columns - out.part * (blocks_of_row(s) - 1) - out.slice * (slices - 1) >= (ceil_div(out.slice, step) - 1) * step) break;
       cut(least);
     }
-  out.slot_bytes = out.slice * out.row_bytes + (ring_windowed(view, s) ? 16 * loads : 0);
+  out.slot_bytes = out.slice * out.row_bytes + (ring_leads(view, s) ? 16 * loads : 0);
   for (Val v : columns_of)
     if (s.access[view.access_of[v]].staged) out.column_slot_bytes += column_bytes(view, s, out, v);
   return out;
@@ -213,27 +219,34 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   if (s.keep == Keep::reload || view.folds() > 1) s.ahead = 0;
   else s.ahead = uint8_t(std::min<int64_t>({s.ahead, s.slots / s.slices - 1, kMostAhead}));
   s.lanes_per_row = s.threads;
-  s.steps = uint16_t(std::min<int64_t>(ceil_div(shape.slice, int64_t(s.threads) * std::max<int>(1, s.lane[s.vector_axis])), 1024));
+  const int64_t vectors = ceil_div(shape.slice, std::max<int>(1, s.lane[s.vector_axis])), lanes = s.threads - lanes_apart(s);
+  if (lanes < 1) return "threads=" + std::to_string(s.threads) + ": a warp apart and others are expected";
+  s.steps = uint16_t(std::clamp<int64_t>(ceil_div(vectors - vectors_apart(s), lanes), 1, 1024));
   if (s.steps > 32) return "threads=" + std::to_string(s.threads) + ": slices of so many vectors a lane do not fit into registers";
   s.rows_in_flight = 1;
   s.block[s.vector_axis] = 0;
   s.dynamic_rows = !s.team;
   s.finish = Finish::none;
   for (Access& a : s.access) a.early = a.staged = 0;
-  for (Val v : ring_columns(view, s)) s.access[view.access_of[v]].staged = facts.access[view.access_of[v]].step[s.vector_axis] == 1;
+  for (size_t i = 0; i < s.access.size(); ++i) s.access[i].bytes = uint8_t(std::min<int64_t>(s.access[i].bytes, largest_piece(view, s, facts, i)));
+  for (Val v : ring_columns(view, s)) {
+    Access& a = s.access[view.access_of[v]];
+    const Facts::Access& f = facts.access[view.access_of[v]];
+    a.staged = f.step[s.vector_axis] == 1;
+    if (a.staged && s.edges == Edges::window && f.align % 16 == 0) a.bytes = 16;  // it begins with a piece, wherever a lane's vector does
+  }
   hold_columns(view, s);
   bool exact = true, all_dense = true;
-  const bool words = by_words(view, s);
   for (Val v : loads) {
     exact &= in_pieces(view, s, facts, v);
     all_dense &= dense_rows(view, s, facts, v);
   }
-  // In slots, 16 says that slices are whole pieces, however little of one a lane takes.
+  // In slots, 16 says that slices begin with whole pieces, however little of one a lane takes.
   for (Val v : loads)
-    if (exact || (words && all_dense && facts.access[view.access_of[v]].align % 16 == 0)) s.access[view.access_of[v]].bytes = 16;
+    if (exact || (s.edges == Edges::window && all_dense && facts.access[view.access_of[v]].align % 16 == 0)) s.access[view.access_of[v]].bytes = 16;
   if (!exact && !all_dense) {
     s.keep = Keep::reload, s.slots = s.ahead = 0, s.cut.clear();
-    for (Access& a : s.access) a.staged = a.early = 0;
+    for (size_t i = 0; i < s.access.size(); ++i) s.access[i].staged = s.access[i].early = 0, s.access[i].bytes = uint8_t(std::min<int64_t>(s.access[i].bytes, largest_piece(view, s, facts, i)));
   }
   return "";
 }
@@ -253,18 +266,14 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
     if (kernel.values[v].kind == Kind::load && view.level(v) == Level::element && !std::count(columns_of.begin(), columns_of.end(), v))
       words += ceil_div(size_of(view, v) * (view.wide(v) ? V : 1), 4);
   s.column_slots = 0;
-  // Lanes that take a word a step have neither masks nor vectors to shift: but for their steps they are like those of even rows.
-  const bool folds = folds_columns(view, s), in_words = by_words(view, s), window = s.edges == Edges::window && !in_words;
-  // Squared deviations read a lane's elements twice; beside masks 32 of them want more registers than 544 lanes have.
+  const bool folds = folds_columns(view, s), window = s.edges == Edges::window;
   bool deviations = false;
   for (const Reduction& r : kernel.reductions) deviations |= r.fold == Fold::welford;
-  const int64_t few = in_words ? (V > 1 ? 12 : 16) : deviations && window && V > 4 ? 2 : V > 4 ? 4 : 8;
+  // Code for sm_100 takes more registers (rows of unknown length, bf16: softmax, odd, 36 bytes of spills in 96; layer_norm 16).
+  const int64_t few = V > 4 ? (device.sm >= 100 && (window || deviations) ? 3 : 4) : 8, most_threads = 544;
   auto steps_of = [&](int64_t taken) { return std::clamp<int64_t>(33 / taken, 1, few); };
   int64_t most_steps = steps_of(words);
-  // By words a warp waits longer than it calculates; two blocks of fewer lanes wait less where no parameters are beside (softmax u8 [16385]: 0.75 of the
-  // copy rate, one block 0.59).
-  const int64_t blocks = in_words ? std::max<int>(1, start.min_blocks) : 1, most_threads = blocks > 1 ? 320 : 544;
-  const int64_t row = facts.columns * row_bytes;
+  const int64_t row = facts.columns * row_bytes, most_lanes = most_threads - lanes_apart(s);
   const bool full = s.edges == Edges::full;
   int64_t stored = 0;
   for (Val v : view.element_stores()) stored += size_of(view, v);
@@ -273,9 +282,9 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   if (!loads) return std::nullopt;  // all of a row is repeated
   // Slices that hold at most so many bytes, and what else follows from cluster and slices; the slots that then fit.
   auto cut_up = [&](int64_t cluster, int64_t slice_bytes, int64_t least) {
-    s.cluster = uint16_t(cluster), s.slices = 1, s.min_blocks = uint16_t(blocks);
+    s.cluster = uint16_t(cluster), s.slices = s.min_blocks = 1;
     const int64_t part = ring_shape(kernel, s, facts.columns).part;
-    const int64_t slices = std::max({least, ceil_div(part * row_bytes, slice_bytes), ceil_div(part, most_threads * most_steps * V)});
+    const int64_t slices = std::max({least, ceil_div(part * row_bytes, slice_bytes), ceil_div(part, (most_lanes * most_steps + vectors_apart(s)) * V)});
     s.slices = uint8_t(std::min<int64_t>(slices, 255));
     return slices <= 255;
   };
@@ -296,7 +305,8 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   };
   auto take = [&] {
     const RingShape shape = ring_shape(kernel, s, facts.columns);
-    s.threads = uint16_t(threads_of(ceil_div(shape.slice, V)));
+    const int64_t vectors = ceil_div(shape.slice, V), others = std::max<int64_t>(1, vectors - vectors_apart(s));  // of a warp apart
+    s.threads = uint16_t(window ? std::max<int64_t>(128, ceil_div(ceil_div(others, ceil_div(others, most_lanes)), 32) * 32 + lanes_apart(s)) : threads_of(vectors));
     const int64_t slots = fitting(), rows = slots / s.slices;
     s.keep = slots >= s.slices ? Keep::shared : Keep::reload;
     if (s.team) s.ahead = uint8_t(narrow ? 4 : std::clamp<int64_t>(rows - 3, 3, 5));
@@ -309,7 +319,7 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   // rows ahead: 0.37, 0.67, 0.87; four slots of 32 KiB instead of five, [131072]: 0.62, 0.89 with two ahead). Where registers hold the parameters there
   // are two slots more, and a fourth row ahead ([524288]: 0.95, 0.88 without). What moves less is over before the blocks have met.
   auto team_up = [&] {
-    if (window || blocks > 1 || view.folds() > 1) return false;
+    if (view.folds() > 1) return false;
     for (int64_t teams = device.multiprocessors / 2; teams > 0; --teams) {
       s.team = uint16_t(device.multiprocessors / teams), s.column_slots = 0;
       if (!cut_up(1, 34 * KiB, 1)) continue;
@@ -327,17 +337,16 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
     // They stay beside two rows in the smallest cluster whose slices are no less than 20 KiB (layer_norm f32 [65536], one slice of 32 KiB 1.00, four of
     // 8 KiB 0.76), with two slots for the row behind; at last with one (layer_norm f32 [196608]: two slices 0.85, four 0.83) or in smaller slices
     // (rms_norm f32 [262144]: five slices 0.94, three 0.91).
-    const int64_t largest = deviations && window && V <= 4 ? 4 : device.max_cluster;  // beyond, lanes that load each element are not slower
     for (bool last : {false, true}) {
       if (last && team_up()) return s;
       for (int64_t cluster : {1, 2, 3, 4, 8, 16})
-        for (int64_t least = 1; least <= 6 && cluster <= largest; ++least) {
+        for (int64_t least = 1; least <= 6 && cluster <= device.max_cluster; ++least) {
           s.column_slots = 0;
           if (!cut_up(cluster, 34 * KiB, least)) break;
           if (cluster == 3 && (s.slices > 1 || !deviations || !full || !(V > 4 || narrow))) break;
           if (cluster == 16 && !last && s.slices > 1 && deviations && full && V > 4) break;
           const int64_t slice_bytes = ring_shape(kernel, s, facts.columns).slice * row_bytes;
-          if (s.slices > 1 && slice_bytes < ((deviations && window) || (last && !deviations) ? 12 : full ? 18 : 20) * KiB) break;
+          if (s.slices > 1 && slice_bytes < (last && !deviations ? 12 : full ? 18 : 20) * KiB) break;
           s.column_slots = s.slices;
           if (fitting() >= 2 * s.slices + (last && deviations ? 1 : 2) && take()) return s;
         }

@@ -21,8 +21,9 @@ RingShape ring_shape(const Kernel& kernel, const Schedule& schedule, int64_t col
 /// Do the rows of this load or store follow each other without gaps? Then a copy may take the neighbours along that share its first and
 /// last piece.
 bool dense_rows(const View& view, const Schedule& schedule, const Facts& facts, Val access);
-/// Do slices begin or end between 16-byte pieces? Then a slot holds up to a piece more for each operand.
+/// Do slices end between 16-byte pieces, or begin there too? In the second case a slot holds a piece more for each operand.
 bool ring_windowed(const View& view, const Schedule& schedule);
+bool ring_leads(const View& view, const Schedule& schedule);
 
 /// Parameters of the columns (scale, bias) that may stand in slots of their own.
 std::vector<Val> ring_columns(const View& view, const Schedule& schedule);

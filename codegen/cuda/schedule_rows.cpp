@@ -310,34 +310,25 @@ bool tiles(Scene& whole) {
   return true;
 }
 
-/// Rows that begin anywhere, taken a word a lane step in windows of a line of memory (window_of): which ones, and how. Figures: fractions of the
-/// copy rate of softmax (no parameters), rms_norm (one) and layer_norm (two), and of what they took before.
-enum class ByWords : uint8_t { registers, ring, ring_of_two };
+/// Rows that begin anywhere, taken a word a lane step in windows of a line of memory (window_of), in registers: which ones. Longer ones take the ring, in
+/// vectors. Figures: fractions of the copy rate of softmax (no parameters), rms_norm (one) and layer_norm (two), and of what they took before.
 struct WordRows {
   size_t loaded, widest;     // bytes of an element
   int64_t parameters;        // of the columns; two: and more
   int64_t from, to;          // elements
-  ByWords way;
 };
-constexpr int64_t kAll = int64_t{1} << 24;
 constexpr WordRows kWordRows[] = {
-    {4, 4, 0, 128, 16864, ByWords::registers},       // [257] 1.01 (0.95), [8191] 1.00 (0.93), [16385] 1.00 (0.96)
-    {4, 4, 1, 128, 16864, ByWords::registers},       // [257] 1.01 (0.96), [8191] 0.99 (0.95)
-    {4, 4, 1, 16864, kAll, ByWords::ring},           // [65537] 0.98 (0.96), [1048573] 0.66 (0.58)
-    {4, 4, 2, 224, 14336, ByWords::registers},       // [257] 0.99 (0.95), [4097] 0.99 (0.92), [8191] 0.99 (0.77); [129] 0.88
-    {4, 4, 2, 14336, kAll, ByWords::ring},           // [16385] 0.95 (0.73), [65537] 0.86 (0.66)
-    {4, 4, 2, 200000, 262144 + 8192, ByWords::registers},  // [262145] 0.67 (0.62), by clusters
-    {2, 2, 0, 1024, 33728, ByWords::registers},      // [1025] 1.00 (0.96), [16385] 0.99 (0.82), [32769] 0.98 (0.88)
-    {2, 2, 1, 1024, 33728, ByWords::registers},      // [2049] 0.99 (0.90), [32769] 0.99 (0.85)
-    {2, 2, 1, 60000, kAll, ByWords::registers},      // [65537] 0.88 (0.78), [524289] 0.78 (0.73)
-    {2, 2, 2, 1900, kAll, ByWords::registers},       // [2049] 0.89 (0.79), [16385] 0.95 (0.61), [65537] 0.60 (0.46); [1025] 0.85 (0.89)
-    {1, 4, 1, 1024, 8704, ByWords::registers},       // [2049] 0.93 (0.89)
-    {1, 4, 1, 16384, kAll, ByWords::ring},           // [16385] 0.80 (0.68), [65537] 0.70 (0.59)
-    {1, 4, 2, 4096, 140000, ByWords::registers},     // [4097] 0.92 (0.74), [8191] 0.86 (0.62), [16385] 0.67 (0.47)
-    {1, 4, 0, 16384, kAll, ByWords::ring_of_two},    // [16385] 0.75 (0.60), [65537] 0.76 (0.63)
+    {4, 4, 0, 128, 16864},   // [257] 1.01 (0.95), [8191] 1.00 (0.93), [16385] 1.00 (0.96)
+    {4, 4, 1, 128, 16864},   // [257] 1.01 (0.96), [8191] 0.99 (0.95)
+    {4, 4, 2, 224, 14336},   // [257] 0.99 (0.95), [4097] 0.99 (0.92), [8191] 0.99 (0.77); [129] 0.88
+    {2, 2, 0, 1024, 33728},  // [1025] 1.00 (0.96), [16385] 0.99 (0.82), [32769] 0.98 (0.88)
+    {2, 2, 1, 1024, 33728},  // [2049] 0.99 (0.90), [32769] 0.99 (0.85)
+    {2, 2, 2, 1900, 28672},  // [2049] 0.89 (0.79), [16385] 0.95 (0.61), [24577] 0.85, the ring 0.75, [32769] 0.79, the ring 0.85; [1025] 0.85 (0.89)
+    {1, 4, 1, 1024, 8704},   // [2049] 0.93 (0.89)
+    {1, 4, 2, 4096, 12000},  // [4097] 0.92 (0.74), [8191] 0.86 (0.62)
 };
 
-/// The registers of a block, or, of one operand, of a cluster of them: up to 34 words a lane, and as many blocks as 26 registers besides allow.
+/// The registers of a block: up to 34 words a lane, and as many blocks as 26 registers besides allow.
 bool words_in_registers(Scene& c) {
   Schedule& s = c.s;
   s.skeleton = Template::rows;
@@ -345,17 +336,16 @@ bool words_in_registers(Scene& c) {
   s.cut = choose_cut(c);
   const Row row = row_of(c, s.cut);
   auto fits = [&](int64_t lanes) { return row.steps(lanes) * row.held <= 34 && row.steps(lanes) * c.V <= 68; };
-  int64_t lanes = 32, cluster = 1;
+  int64_t lanes = 32;
   while (lanes < 512 && !fits(lanes)) lanes *= 2;
   // Two parameters of pairs take registers of their own where no barrier keeps their loads behind the sums (layer_norm bf16 [4097]: 64 lanes 0.85, 128
   // lanes 0.92).
   const int64_t parameters = c.V > 1 ? parameters_of(c) : 0;
   if (parameters > 1 && lanes == 64) lanes = 128;
-  while (cluster < c.device.max_cluster && !fits(lanes * cluster)) cluster *= 2;
-  if (!fits(lanes * cluster) || (cluster > 1 && row.held > 1)) return false;
+  if (!fits(lanes)) return false;
   s.lanes_per_row = uint16_t(lanes);
-  s.cluster = uint16_t(cluster);
-  s.steps = uint16_t(row.steps(lanes * cluster));
+  s.cluster = 1;
+  s.steps = uint16_t(row.steps(lanes));
   s.threads = uint16_t(std::max<int64_t>(128, lanes));
   occupy(c, s.cut, row);
   s.min_blocks = blocks_for(s.threads, 26 + (parameters > 1 && lanes == 32 ? 16 : 0) + s.steps * row.held);
@@ -366,29 +356,18 @@ bool words(Scene& whole) {
   const bool once = whole.view.folds() == 1 && whole.view.element_stores().empty();
   const int64_t widest = widest_size(whole), columns = whole.facts.columns, parameters = std::min<int64_t>(parameters_of(whole), 2);
   if (whole.s.edges != Edges::window || once || widest > 4) return false;
-  size_t loaded = 0, loads = 0;
+  size_t loaded = 0;
   for (Val v : whole.view.accesses) {
     const Inst& inst = whole.kernel.values[v];
     if (inst.varies != AxisSet((1u << whole.kernel.axes.size()) - 1)) continue;
     const size_t size = whole.size(v);
     if (inst.kind == Kind::store ? int64_t(size) != widest : loaded && size != loaded) return false;  // mixtures of types were not measured
-    if (inst.kind == Kind::load) loaded = size, ++loads;
+    if (inst.kind == Kind::load) loaded = size;
   }
   for (const WordRows& w : kWordRows) {
     if (w.loaded != loaded || int64_t(w.widest) != widest || w.parameters != parameters || columns < w.from || columns >= w.to) continue;
     Scene c = with_vector(whole, unsigned(4 / widest), Edges::window);
-    if (w.way == ByWords::registers) {
-      if (!words_in_registers(c)) continue;
-    } else if (loads > 1) {
-      continue;  // not measured
-    } else {
-      c.s.skeleton = Template::ring;
-      c.s.min_blocks = w.way == ByWords::ring_of_two ? 2 : 1;
-      const std::optional<Schedule> chosen = ring_schedule(c.kernel, c.facts, c.device, c.s);
-      // Where parameters do not stay on chip, nor come again through slots, vectors are not slower.
-      if (!chosen || (parameters > 0 && chosen->column_slots == 0)) continue;
-      c.s = *chosen;
-    }
+    if (!words_in_registers(c)) continue;
     whole.s = c.s;
     return true;
   }
@@ -412,8 +391,10 @@ void rows(Scene& c) {
   else share_few(c, row, lanes, cluster);
   // Beyond 64 KiB (32 KiB of narrow types, 28 where exp is taken) the ring is faster than registers: softmax bf16 [24576] ran at 0.68 of the copy
   // rate there, f32 [32768] at 0.78. Not so where elements are summed through a formula: registers keep its results, the ring's slots the operands,
-  // for a second time.
-  const int64_t most = folds_formulas(c) || c.V <= 4 ? 64 : takes_formulas(c.view) ? 29 : 33;
+  // for a second time. Of odd rows beside two parameters, which lanes would load between two pieces, from 56 KiB on (layer_norm f32 [16381]: 0.78,
+  // [16385] through the ring 0.97).
+  const int64_t odd = s.edges == Edges::window && parameters_of(c) > 1 ? 56 : 64;
+  const int64_t most = folds_formulas(c) ? 64 : c.V <= 4 ? odd : takes_formulas(c.view) ? 29 : 33;
   const bool long_row = !lanes || (cluster == 1 && c.facts.columns * widest_size(c) > most * 1024);
   if (long_row && !once) {
     if (auto chosen = ring_schedule(c.kernel, c.facts, c.device, s)) {

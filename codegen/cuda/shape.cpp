@@ -170,14 +170,26 @@ int64_t largest_piece(const View& view, const Schedule& s, const Facts& facts, s
   return piece;
 }
 
-int64_t window_of(const View& view, const Schedule& s) {
-  if (s.edges != Edges::window || view.flat) return 1;
-  const int64_t V = std::max<int>(1, s.lane[s.vector_axis]);
+namespace {
+
+int64_t widest_of(const View& view) {
   size_t widest = 1;
   for (Val v : view.accesses)
     if (view.wide(v)) widest = std::max(widest, bytes(view.kernel.operands[view.kernel.values[v].operand].type));
+  return int64_t(widest);
+}
+
+}  // namespace
+
+bool by_words(const View& view, const Schedule& s) {
   const bool held = s.skeleton == Template::rows && s.keep == Keep::registers && !s.slots;
-  return V * int64_t(widest) == 4 && (held || s.skeleton == Template::ring) ? 32 * V : V;
+  return s.edges == Edges::window && !view.flat && (held || s.skeleton == Template::ring) && std::max<int>(1, s.lane[s.vector_axis]) * widest_of(view) == 4;
+}
+
+int64_t window_of(const View& view, const Schedule& s) {
+  if (s.edges != Edges::window || view.flat) return 1;
+  const int64_t V = std::max<int>(1, s.lane[s.vector_axis]);
+  return s.skeleton == Template::ring || by_words(view, s) ? std::max<int64_t>(V, 128 / widest_of(view)) : V;
 }
 
 std::vector<size_t> element_loads(const View& view) {

@@ -97,11 +97,11 @@ bool sums_bytes(const Kernel& kernel);
 /// element.
 bool walks(const Inst& access, unsigned axis);
 
-/// Rows in aligned windows: what they are aligned to, in elements. Where a lane takes a word at a time, the words of a warp are a line of memory
-/// (rows in registers, and the ring); else vectors. 1: rows begin where they begin.
+/// Rows in aligned windows: what they are aligned to, in elements. In the ring, and where lanes take a word of memory at a time, lines of 128 bytes,
+/// so that a warp's loads and stores are whole lines; else vectors. 1: rows begin where they begin.
 int64_t window_of(const View& view, const Schedule& schedule);
-/// Is it lines?
-inline bool by_words(const View& view, const Schedule& schedule) { return window_of(view, schedule) > std::max<int>(1, schedule.lane[schedule.vector_axis]); }
+/// Rows in aligned windows, in registers or the ring: do lanes take a word at a time?
+bool by_words(const View& view, const Schedule& schedule);
 
 /// Columns in windows (edges=window): aligned pieces of memory go to a lane as they lie, whatever column they begin with, and are put into place once a
 /// part; so a block's last lane belongs to the next block as well. Blocks of a run of columns.
@@ -115,10 +115,10 @@ bool may_slide(const View& view, unsigned V);
 /// Are all vectors of elements fetched so in this call?
 bool slides(const View& view, const Schedule& schedule);
 
-/// Threads of a block: those of the schedule, and the ring's helpers (producer, publisher; gatherer in clusters and teams; parameters).
+/// Threads of a block: those of the schedule, and the ring's helpers (producer, publisher; gatherer in clusters and teams; parameters that come again).
 inline int block_threads(const Schedule& s) {
   if (s.skeleton != Template::ring) return s.threads;
-  return s.threads + 64 + (s.cluster > 1 || s.team ? 32 : 0) + (s.slots && s.column_slots ? 32 : 0);
+  return s.threads + 64 + (s.cluster > 1 || s.team ? 32 : 0) + (s.slots && s.column_slots && s.column_slots < s.slices ? 32 : 0);
 }
 
 /// Calls `f` with every value that `inst` reads: arguments, extras, guard.

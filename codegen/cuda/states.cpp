@@ -373,7 +373,8 @@ std::string together_text(Writer& w, size_t sweep) {
   std::string fold, meet;
   for (uint16_t k : kernel.sweeps[sweep].reductions) {
     const Reduction& r = kernel.reductions[k];
-    const std::string t = c_type(compute_type(r.accumulate)), id = n(k), f = "x[j].x" + id, q = "q" + id, m = "m" + id, s = "s" + id, c = "n" + id;
+    const DType type = compute_type(r.accumulate);
+    const std::string t = c_type(type), id = n(k), f = "x[j].x" + id, q = "q" + id, m = "m" + id, s = "s" + id, c = "n" + id;
     if (r.fold == Fold::op) {
       const std::string name = reducer(r.op).function;
       fold += "    " + vectors + q + " = " + name + "(" + q + ", " + reducer(r.op).tree + "(" + f + "));\n";
@@ -387,18 +388,18 @@ std::string together_text(Writer& w, size_t sweep) {
               " == top ? (" + t + ")1 : " + rescale(w, r, m, "top") + ");\n      " + lanes + s + " = " + s + " + ::peer(" + s + ", mask);\n      " + m +
               " = top;\n    }\n";
     } else {
-      fold += "    {\n      int have = 0;\n      " + vectors + "have += Whole ? (x[j].have ? " + V + " : 0) : __popc(x[j].have);\n      if (have) {\n        AccOf o;\n        o.zero();\n";
+      fold += "    {\n      int have = 0;\n      " + vectors + "have += Whole == 2 ? " + V + " : Whole ? (x[j].have ? " + V + " : 0) : __popc(x[j].have);\n      if (Whole == 2 || have) {\n        AccOf o;\n        o.zero();\n";
       fold += "        o." + c + " = (" + t + ")have;\n        " + t + " sum = (" + t + ")0;\n        " + vectors + "sum = sum + tree_add(" + f + ");\n";
       fold += "        o." + m + " = sum / o." + c + ";\n        " + vectors + "{\n          " + t + " y[" + V + "];\n          " + elements + "{\n";
-      fold += "            const " + t + " d = " + f + "[e] - o." + m + ";\n            y[e] = Whole || (x[j].have >> e & 1u) ? d * d : (" + t + ")0;\n          }\n";
-      fold += "          o." + s + " = o." + s + " + (x[j].have ? tree_add(y) : (" + t + ")0);\n        }\n        merge(o);\n      }\n    }\n";
+      fold += "            const " + t + " d = " + f + "[e] - o." + m + ";\n            y[e] = Whole || (x[j].have >> e & 1u) ? d : (" + t + ")0;\n          }\n";
+      fold += "          o." + s + " = o." + s + " + (Whole == 2 || x[j].have ? " + squares_text(type, "y", w.V) + " : (" + t + ")0);\n        }\n        merge(o);\n      }\n    }\n";
       meet += "    {\n      " + t + " count = " + c + ", sum = " + c + " * " + m + ";\n      " + lanes + "count = count + ::peer(count, mask), sum = sum + ::peer(sum, mask);\n";
       meet += "      const " + t + " mean = count == (" + t + ")0 ? sum : sum / count, d = " + m + " - mean;\n      " + s + " = " + s + " + " + c +
               " * (d * d);\n      " + lanes + s + " = " + s + " + ::peer(" + s + ", mask);\n      " + c + " = count;\n      " + m + " = mean;\n    }\n";
     }
   }
-  // Whole: a vector is all there or not at all.
-  std::string out = "  template <bool Whole, int N> __device__ __forceinline__ void fold(const LaneOf<" + n(sweep) + "> (&x)[N]) {\n" + fold + "  }\n";
+  // Whole: 1, a vector is all there or not at all; 2, all are there.
+  std::string out = "  template <int Whole, int N> __device__ __forceinline__ void fold(const LaneOf<" + n(sweep) + "> (&x)[N]) {\n" + fold + "  }\n";
   return out + "  template <int Lanes> __device__ __forceinline__ void meet() {\n" + meet + "  }\n";
 }
 

@@ -139,8 +139,8 @@ const Spare kSpare[] = {
     {"ring_odd", "to = from + slice < end ? from + slice : end; / K::issue(", "bulk_window ends where the operand does; nobody reads what it brought too much"},
     {"ring_by_words", "K::issue_columns(a, first, first < 0 ? 0 : first, end < columns ? end : columns, slice, columns_at(slot), sh.columns_full + slot, policy); / } -> end",
      "as in ring_columns"},
-    {"ring_by_words_of_clusters", "to = from + slice < end ? from + slice : end; / in_loads(from, to, [&](auto whole) {", "asks ahead for parameters that no vector of the slice has"},
-    {"ring_by_words_of_clusters", "if (s + 1 < Slices) load_ahead<S>(t, from + slice, end, next);", "by words in_slice finds that nothing is there; rows that fill their slices need it"},
+    {"ring_by_words_of_clusters", "to = from + slice < end ? from + slice : end; / if (!is_apart()) whole_vectors(", "asks ahead for parameters that no vector of the slice has"},
+    {"ring_by_words_of_clusters", "if (s + 1 < Slices) load_ahead<S>(t, from + slice, end, next);", "by words whole_vectors finds that nothing is there; rows that fill their slices need it"},
 };
 
 class Mutants : public ::testing::TestWithParam<Skeleton> {

@@ -56,6 +56,12 @@ inline void ring_columns_again(Schedule& s) { ring(s), with_columns(s, 1); }
 inline void ring_columns_of_teams(Schedule& s) { ring_of_teams(s), with_columns(s, 2); }
 inline void ring_columns_of_clusters(Schedule& s) { ring_of_clusters(s), with_columns(s, 1); }
 
+/// Odd rows whose parameters stay: they lie anywhere between two pieces, the same place for all lanes of a row.
+inline void ring_columns_between(Schedule& s) {
+  ring(s), with_columns(s, 2);
+  for (int i : {0, 1, 2}) s.access[i].bytes = 16;
+}
+
 /// Rows that begin anywhere, a word a lane step.
 inline void by_words(Schedule& s) {
   s.edges = Edges::window, s.lane[s.vector_axis] = 1, s.block[s.vector_axis] = 0;
@@ -123,6 +129,7 @@ inline const Skeleton kSkeletons[] = {
     {"ring_columns_stay", skeletons::kScaled, {{"N", 70}, {"C", 1024}}, skeletons::ring_columns_stay, 1},
     {"ring_columns_again", skeletons::kScaled, {{"N", 70}, {"C", 1024}}, skeletons::ring_columns_again, 1},
     {"ring_columns_odd", skeletons::kScaled, {{"N", 70}, {"C", 515}}, skeletons::ring_columns_again, 1},
+    {"ring_columns_between", skeletons::kScaled, {{"N", 70}, {"C", 515}}, skeletons::ring_columns_between, 1},
     {"ring_columns_of_clusters", skeletons::kScaled, {{"N", 40}, {"C", 1100}}, skeletons::ring_columns_of_clusters, 4},
     {"ring_by_words", skeletons::kScaled, {{"N", 70}, {"C", 515}}, skeletons::ring_by_words, 1},
     {"ring_by_words_of_clusters", skeletons::kScaled, {{"N", 40}, {"C", 1101}}, skeletons::ring_by_words_of_clusters, 4},

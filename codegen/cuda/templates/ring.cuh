@@ -6,7 +6,8 @@
 //   compute     fold a row's slices, give their states to the publisher; later store from the same slots, which are then free
 //   publisher   merges the states of the block's warps and sends the result to every block of the cluster, or posts it for the team
 //   gatherer    merges what the blocks sent (clusters and teams)
-//   parameters  copies the parameters of the block's columns into slots of their own, where K::Columns of them stand there
+//   parameters  copies the parameters of the block's columns into slots of their own, where K::Columns of them stand there; those that stay the
+//               publisher copies, before its first row
 //
 // A block's part of a row is `Slices` slices, each a slot long. Ahead: so many rows more are folded before this one is stored. K::Kept: a
 // row stays in its slots from the first sweep to the last; otherwise each sweep copies it again, from the L2 after the first. Without
@@ -20,37 +21,27 @@ template <int Slots> struct Turn {  // a slot, and which time around
   }
 };
 
-// B bytes of elements of E bytes that begin at any element, at the same place between 16-byte pieces for all lanes: only words that hold some of them are read.
-template <int E, int B> D void fetch_anywhere(Words<B>& r, const char* p) {
+// B bytes of elements of E bytes that begin Q words, and `bits` more, behind the piece of 16 bytes at p.
+template <int E, int Q, int B> D void fetch_between(Words<B>& r, const char* p, u32 bits) {
   if constexpr (B % 16) {
-    fetch<E, kPlain>(r, p, 0);
+    fetch<E, kPlain>(r, p + Q * 4 + bits / 8, 0);
   } else {
+    constexpr bool kBetween = Q > 0 || E < 4;
+    Words<16> low, high;
+    clear(high);
 #pragma unroll
-    for (int k = 0; k < B; k += 16) {
-      const u32 at = (u32)(u64)(p + k) & 15;
-      const char* word = p + k - at % 4;
-      Words<16> w;
-      if (at < 4) fetch<16, kPlain>(w, word, 0);
-      else if (at / 4 == 2) fetch<8, kPlain>(w, word, 0);
-      else {
-        w.w[0] = load4<kPlain>(word, 0), w.w[3] = load4<kPlain>(word + 12, 0);
-        const uint2 q = load8<kPlain>(word + 4, 0);
-        w.w[1] = q.x, w.w[2] = q.y;
-      }
-      if (E < 4 && at % 4) {
-        const u32 next = load4<kPlain>(word + 16, 0), bit = at % 4 * 8;
+    for (int k = 0; k < B / 16; ++k) {
+      if (k > 0 && kBetween) low = high;
+      else FETCH(low, 0, p + k * 16);
+      if (kBetween) FETCH(high, 0, p + (k + 1) * 16);
+      u32 w[9];
 #pragma unroll
-        for (int i = 0; i < 4; ++i) w.w[i] = (u32)(((u64)(i < 3 ? w.w[i + 1] : next) << 32 | w.w[i]) >> bit);
-      }
+      for (int i = 0; i < 4; ++i) w[i] = low.w[i], w[i + 4] = high.w[i];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) r.w[k / 4 + i] = w.w[i];
+      for (int i = 0; i < 4; ++i) r.w[k * 4 + i] = E < 4 ? __funnelshift_r(w[i + Q], w[i + Q + 1], bits) : w[i + Q];
     }
   }
 }
-
-template <bool B> struct Flag {
-  static constexpr bool value = B;
-};
 
 template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, int Ahead, int ColumnSlots, int Team> struct Ring {
   typedef typename K::Ix Ix;
@@ -60,8 +51,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   // States in flight: more than rows between the fastest warp and the slowest, twice the rows ahead and two. The queue holds more rows than slots do.
   enum { kWarps = Threads / 32, kResults = Ahead > 3 ? 16 : 8, kQueue = 32, kAhead = K::Kept && K::Folds == 1 ? Ahead : 0,
          Last = K::Stores ? K::Folds : K::Folds - 1, kStay = ColumnSlots >= Slices,
-         kBoard = words_of_board((int)K::AccBytes / 4, Team), kWords = K::Windows && K::Window > K::V,
-         kWholes = kWords || K::Fills };  // may of a whole slice (in_slice) only a lane's last vector be missing?
+         kBoard = words_of_board((int)K::AccBytes / 4, Team), kApart = !K::Full, kMain = Threads - (kApart ? 32 : 0) };
   enum : u32 { kDone = 0xffffffffu };
   struct Shared {
     u64 full[Slots], empty[Slots], columns_full[ColumnSlots], columns_empty[ColumnSlots], folded[kResults], arrived[kResults], merged[kResults], queued[kQueue];
@@ -109,7 +99,6 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   }
   RD Ix begin_of(const At& t) { return part * (Ix)rank - K::skew(a, t); }
   RD Ix end_of(Ix begin) { return begin + part < columns ? begin + part : columns; }
-  static RD int count_of(Ix e, Ix end) { return K::Full || end - e >= K::V ? (int)K::V : (int)(end - e); }
 
   // --- producer ---------------------------------------------------------------------------------------------------------------
   RD void produce() {
@@ -242,39 +231,60 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   }
 
   // --- compute ------------------------------------------------------------------------------------------------------------------
-  // Sweep S over the block's part of a row: its slices from `turn` on, each with a lane's vectors of it. The last sweep that reads a slot gives it back.
-  template <int S, class Each> RD void sweep(At& t, const Row& row, Turn<Slots>& turn, Each each) {
+  // Sweep S over the block's part of a row: its slices from `turn` on, `each` with a lane's vectors of one, or `one` with the vector that a lane of the warp
+  // apart has. The last sweep that reads a slot gives it back.
+  template <int S, class One, class Each> RD void sweep(At& t, const Row& row, Turn<Slots>& turn, One one, Each each) {
+    typedef typename K::template Raw<S> Raw;
     const Ix begin = begin_of(t), end = end_of(begin);
-    typename K::template Raw<S> next[Steps];
+    Raw next[Steps];
     if constexpr (loads_ahead<S>()) load_ahead<S>(t, begin, end, next);
 #pragma unroll 1
     for (int s = 0; s < Slices; ++s) {
       const Ix from = begin + s * slice, to = from + slice < end ? from + slice : end;
-      typename K::template Raw<S> raw[Steps];
+      Raw raw[Steps];
       if constexpr (loads_ahead<S>()) {
 #pragma unroll
         for (int j = 0; j < Steps; ++j) raw[j] = next[j];
         if (s + 1 < Slices) load_ahead<S>(t, from + slice, end, next);
       }
       if constexpr (K::Copies && (S == 0 || !K::Kept)) barrier_wait<false>(sh.full + turn.slot, turn.parity);
+      const u32 columns_slot = kStay ? s : beside.slot;
+      const char* columns_here = nullptr;
+      auto wait_for_columns = [&] {
+        barrier_wait<false>(sh.columns_full + columns_slot, kStay ? 0 : beside.parity);
+        columns_here = columns_at(columns_slot);
+      };
+      if constexpr (uses_columns<S>() && kApart) wait_for_columns();
       const char* slot = slot_at(turn.slot);
-      u32 taken = 0;
-      in_loads(from, to, [&](auto whole) {
-#pragma unroll
-        for (int j = 0; j < Steps; ++j) {
-          const Ix at = vector(j), e = from + at;
-          if (there<whole.value>(j, e, to)) {
-            vector_at(from, j, t);
-            const int n = kWords && whole.value ? (int)K::V : count_of(e, columns);
-            if constexpr (K::Copies) {
-              K::load(Int<S>(), a, t, n, slot, slice, at, row, raw[j]);
-              taken |= K::taken(Int<S>(), raw[j]);
-            } else {
-              K::load(Int<S>(), a, t, n, policy, row, raw[j]);
-            }
-          }
+      u32 taken = 0, columns_taken = 0;
+      auto load = [&](Ix at, int n, Raw& raw) {
+        if constexpr (K::Copies) {
+          K::load(Int<S>(), a, t, n, slot, slice, at, row, raw);
+          taken |= K::taken(Int<S>(), raw);
+        } else {
+          K::load(Int<S>(), a, t, n, policy, row, raw);
         }
-      });
+      };
+      // The parameters beside a vector, just before they are used: until then they wait in shared memory, or in registers as they lie in memory.
+      auto with_columns = [&](auto phase, int j, Ix at, int n, Raw& raw) {
+        if constexpr (uses_columns<S>()) {
+          K::beside(Int<S>(), phase, a, t, n, columns_here, slice, at, raw);
+          columns_taken |= K::taken_beside(Int<S>(), raw);
+        } else if constexpr (K::Holds && S == K::Folds) {
+          K::beside(Int<S>(), a, held[j], raw);
+        }
+      };
+      if (is_apart()) {
+        vector_apart(t, from, to, [&](Ix at, int n) {
+          Raw raw;
+          if constexpr (loads_ahead<S>()) K::ahead(Int<S>(), a, t, n, raw);
+          load(at, n, raw);
+          with_columns(Int<-1>(), 0, at, n, raw);
+          one(n, raw);
+        });
+      } else {
+        whole_vectors(t, from, to, [&](int j) { load(vector(j), K::V, raw[j]); }, [](int) {});
+      }
       if constexpr (K::Copies) {
         if constexpr (S == Last || !K::Kept) {
           __syncwarp();
@@ -284,18 +294,12 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         }
         turn.next();
       }
-      if constexpr (uses_columns<S>()) {
-        const u32 at = kStay ? s : beside.slot;
-        barrier_wait<false>(sh.columns_full + at, kStay ? 0 : beside.parity);
-        taken = 0;
-        each(from, to, raw, columns_at(at), taken);
-        if constexpr (!kStay) {
-          __syncwarp();
-          if (lane == 0) barrier_arrive(sh.columns_empty + at + (taken & K::zero(a)));
-          beside.next();
-        }
-      } else {
-        each(from, to, raw, slot, taken);
+      if constexpr (uses_columns<S>() && !kApart) wait_for_columns();
+      if (!is_apart()) in_phase<S>(t, [&](auto phase) { each(from, to, raw, [&](int j) { with_columns(phase, j, vector(j), K::V, raw[j]); }); });
+      if constexpr (uses_columns<S>() && !kStay) {
+        __syncwarp();
+        if (lane == 0) barrier_arrive(sh.columns_empty + columns_slot + (columns_taken & K::zero(a)));
+        beside.next();
       }
     }
   }
@@ -303,88 +307,93 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   template <int S> static RD constexpr bool loads_ahead() { return K::LoadsAhead && !K::Holds && S == K::Folds; }
   template <int S> RD void load_ahead(At& t, Ix from, Ix end, typename K::template Raw<S> (&raw)[Steps]) {
     const Ix to = from + slice < end ? from + slice : end;
-    in_loads(from, to, [&](auto whole) {
-#pragma unroll
-      for (int j = 0; j < Steps; ++j) {
-        const Ix e = from + vector(j);
-        if (there<whole.value>(j, e, to)) {
-          vector_at(from, j, t);
-          K::ahead(Int<S>(), a, t, kWords && whole.value ? (int)K::V : count_of(e, columns), raw[j]);
-        }
-      }
-    });
+    if (!is_apart()) whole_vectors(t, from, to, [&](int j) { K::ahead(Int<S>(), a, t, K::V, raw[j]); }, [](int) {});
   }
   template <int S> static RD constexpr bool uses_columns() { return K::ColumnsOf >> S & 1; }
-  // The parameters beside a vector, just before they are used: until then they wait in shared memory, or in registers as they lie in memory.
-  template <int S> RD void columns_beside(const At& t, int n, const char* columns_at, int j, typename K::template Raw<S>& raw, u32& taken) {
-    if constexpr (uses_columns<S>()) {
-      K::beside(Int<S>(), a, t, n, columns_at, slice, vector(j), raw);
-      taken |= K::taken_beside(Int<S>(), raw);
-    } else if constexpr (K::Holds && S == K::Folds) {
-      K::beside(Int<S>(), a, held[j], raw);
+  // Rows that begin anywhere: all of a row's vectors meet their parameters at the same place between two pieces, for each of which there is code.
+  template <int S, class F> RD void in_phase(const At& t, F f) {
+    if constexpr (uses_columns<S>() && K::Phased) {
+      const u32 phase = K::phase(a, t);
+      if (phase == 0) f(Int<0>());
+      else if (phase == 1) f(Int<1>());
+      else if (phase == 2) f(Int<2>());
+      else f(Int<3>());
+    } else {
+      f(Int<0>());
     }
   }
-  // Where a lane's vectors lie in a slice. By words the constant comes last: addresses are a register and a number.
-  static RD Ix vector(int j) { return kWords ? mine() + (Ix)(j * Threads * K::V) : (Ix)(j * Threads + threadIdx.x) * K::V; }
+  // Rows that begin anywhere begin and end inside of vectors, whose elements have conditions. A warp apart takes these two and what a slice has beyond the
+  // other warps' steps, a vector a lane: no other warp has a condition an element, and none waits for one that has them and as much to do as the others.
+  static RD bool is_apart() { return kApart && threadIdx.x >= (u32)kMain; }
+  template <class F> RD void vector_apart(At& t, Ix from, Ix to, F f) {
+    const Ix begin = (Ix)((u32)K::skew(a, t) % K::V), end = (Ix)((u32)(columns + begin) % K::V);
+    const Ix e = lane == 0 ? -begin : lane == 1 ? columns - end : from + (Ix)(Steps * kMain + lane - 2) * K::V;
+    const bool there = lane == 0 ? begin > 0 : lane == 1 ? end > 0 && e >= 0 : e >= 0 && columns - e >= K::V;
+    if (!there || e < from || e >= to) return;
+    K::element_at(a, e, t);
+    f(e - from, (int)(columns - e < K::V ? columns - e : K::V));
+  }
+  // Where the others' vectors lie in a slice. In windows the constant comes last: addresses are a register and a number.
   static RD Ix mine() { return (Ix)threadIdx.x * K::V; }
+  static RD Ix vector(int j) { return K::Windows ? mine() + (Ix)(j * kMain * K::V) : (Ix)(j * Threads + threadIdx.x) * K::V; }
   RD void vector_at(Ix from, int j, At& t) {
-    if constexpr (kWords) K::element_at(a, from + mine(), (Ix)(j * Threads * K::V), t);
+    if constexpr (K::Windows) K::element_at(a, from + mine(), (Ix)(j * kMain * K::V), t);
     else K::element_at(a, from + vector(j), t);
   }
-  // Is there a vector j of a lane, which begins at e? In the warps that in_slice calls whole only the last one may be missing, and a condition a vector
-  // would part what the compiler otherwise puts side by side.
-  template <bool Whole> static RD bool there(int j, Ix e, Ix to) {
-    if (kWholes && Whole) return K::Fills == 2 || j + 1 < Steps || e < to;
-    return e < to && (!kWords || e + K::V > 0);
+  // Where whole vectors have to begin before.
+  RD Ix whole_before(Ix to) { return !kApart || to <= columns - (K::V - 1) ? to : columns - (K::V - 1); }
+  // Has a slice all vectors of this warp? K::Fills says of every slice: 2 each lane has all its vectors, 1 all but the last one, 0 it is not known; of odd
+  // rows, in windows, the warps ask (K::Asks).
+  RD bool has_all(Ix from, Ix to) {
+    if (!K::Asks) return K::Fills == 2;
+    return from + (Ix)(threadIdx.x / 32 * 32) * K::V >= 0 && from + (Ix)((threadIdx.x | 31) + (Steps - 1) * kMain) * K::V < whole_before(to);
   }
-  // `f` with every vector of a slice that is there, or `none` with its place. Whole: none of them is short, and the compiler knows it.
-  template <bool Whole, class F, class N> RD void each_vector(At& t, Ix from, Ix to, F f, N none) {
+  // `f` with every whole vector of a slice that is there, or `none` with its number. A condition a vector would part what the compiler otherwise puts side
+  // by side.
+  template <bool All = false, class F, class N> RD void whole_vectors(At& t, Ix from, Ix to, F f, N none) {
+    const Ix end = whole_before(to);
 #pragma unroll
     for (int j = 0; j < Steps; ++j) {
       const Ix e = from + vector(j);
-      if (there<Whole>(j, e, to)) {
-        if constexpr (Whole) __builtin_assume(e >= 0);
+      if (All || K::Fills == 2 || (K::Fills && j + 1 < Steps) || (e < end && (!K::Windows || j > 0 || e >= 0))) {
         vector_at(from, j, t);
-        f(j, Whole ? (int)K::V : count_of(e, columns));
+        if constexpr (K::Windows) __builtin_assume(t.e >= 0);
+        f(j);
       } else {
         none(j);
       }
     }
   }
-  // Only the warps with a row's first vector and its last one meet short ones. K::Fills says of every slice: 2 each lane has all its vectors, 1 all but the
-  // last one, 0 it is not known.
-  template <class F> RD void in_slice(Ix from, Ix to, F f) {
-    const u32 warp = threadIdx.x / 32, last = (u32)(to - 1 - from) / K::V % Threads / 32;
-    const bool begins = from < 0 && warp == 0, ends = to == columns && (to - from) % K::V != 0 && warp == last;
-    const bool misses = kWords && Steps > 1 && to - from < (Ix)((Steps - 2) * Threads + warp * 32 + 32) * K::V;
-    if (!K::Windows || !(begins || ends || misses)) f(Flag<true>());
-    else f(Flag<false>());
-  }
-  template <class F> RD void in_loads(Ix from, Ix to, F f) {
-    if constexpr (kWholes) in_slice(from, to, f);
-    else f(Flag<false>());
-  }
   template <int S> RD void fold(At& t, const Row& row, u32 q, Turn<Slots>& turn) {
     typedef typename K::template Acc<S> Acc;
+    typedef typename K::template Raw<S> Raw;
     Acc acc;
     acc.zero();
-    sweep<S>(t, row, turn, [&](Ix from, Ix to, typename K::template Raw<S> (&raw)[Steps], const char* columns_at, u32& taken) {
-      in_slice(from, to, [&](auto whole) {
-        if constexpr (K::Together) {
-          typename K::template Lane<S> x[Steps];
-          each_vector<whole.value>(t, from, to, [&](int j, int n) {
-            columns_beside<S>(t, n, columns_at, j, raw[j], taken);
-            K::take(Int<S>(), a, t, n, raw[j], row, x[j]);
-          }, [&](int j) { x[j].none(); });
-          acc.template fold<whole.value>(x);
+    if constexpr (K::Together) {
+      typedef typename K::template Lane<S> Lane;
+      sweep<S>(t, row, turn, [&](int n, const Raw& raw) {
+        Lane x[1];
+        K::take(Int<S>(), a, t, n, raw, row, x[0]);
+        acc.template fold<0>(x);
+      }, [&](Ix from, Ix to, const Raw (&raw)[Steps], auto with_columns) {
+        Lane x[Steps];
+        auto take = [&](int j) { with_columns(j), K::take(Int<S>(), a, t, K::V, raw[j], row, x[j]); };
+        auto none = [&](int j) { x[j].none(); };
+        if (has_all(from, to)) {
+          whole_vectors<true>(t, from, to, take, none);
+          acc.template fold<2>(x);
         } else {
-          each_vector<whole.value>(t, from, to, [&](int j, int n) {
-            columns_beside<S>(t, n, columns_at, j, raw[j], taken);
-            K::fold(Int<S>(), a, t, n, raw[j], row, acc);
-          }, [](int) {});
+          whole_vectors(t, from, to, take, none);
+          acc.template fold<1>(x);
         }
       });
-    });
+    } else {
+      sweep<S>(t, row, turn, [&](int n, const Raw& raw) { K::fold(Int<S>(), a, t, n, raw, row, acc); },
+               [&](Ix from, Ix to, const Raw (&raw)[Steps], auto with_columns) {
+        whole_vectors(t, from, to, [&](int j) { with_columns(j), K::fold(Int<S>(), a, t, K::V, raw[j], row, acc); }, [](int) {});
+      });
+      acc.settle();
+    }
     meet<32>(acc);
     const u32 r = q % kResults;
     if constexpr (!K::Copies) __syncwarp();  // with slots, giving them back orders what the lanes read before
@@ -405,13 +414,10 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       fold<S + 1>(t, row, q + 1, K::Kept ? now : early);
       finish<S + 1>(t, row, q + 1, turn);
     } else if constexpr (K::Stores) {
-      sweep<K::Folds>(t, row, K::Kept ? turn : early, [&](Ix from, Ix to, typename K::template Raw<K::Folds> (&raw)[Steps], const char* columns_at, u32& taken) {
-        in_slice(from, to, [&](auto whole) {
-          each_vector<whole.value>(t, from, to, [&](int j, int n) {
-            columns_beside<K::Folds>(t, n, columns_at, j, raw[j], taken);
-            K::store(a, t, n, raw[j], row);
-          }, [](int) {});
-        });
+      typedef typename K::template Raw<K::Folds> Raw;
+      auto one = [&](int n, const Raw& raw) { K::store(a, t, n, raw, row); };
+      sweep<K::Folds>(t, row, K::Kept ? turn : early, one, [&](Ix from, Ix to, const Raw (&raw)[Steps], auto with_columns) {
+        whole_vectors(t, from, to, [&](int j) { with_columns(j), one(K::V, raw[j]); }, [](int) {});
       });
     }
   }
@@ -473,13 +479,14 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   if (warp == R::kWarps) {
     if (ring.lane == 0) ring.produce();
   } else if (warp == R::kWarps + 1) {
+    if constexpr (K::Columns && R::kStay) ring.bring_columns();
     for (u32 i = 0; ring.row_at(i) != R::kDone; ++i) ring.template publish<0>(i * K::Folds);
   } else if (Cluster * Team > 1 && warp == R::kWarps + 2) {
     if constexpr (Cluster * Team > 1)
       for (u32 i = 0; ring.row_at(i) != R::kDone; ++i) ring.template gather<0>(i * K::Folds);
     if constexpr (Team > 1) leave_boards(K::counters(a), gridDim.x / Team * R::kResults * R::kBoard);
   } else if (warp >= R::kWarps) {
-    if constexpr (K::Columns) ring.bring_columns();
+    if constexpr (K::Columns && !R::kStay) ring.bring_columns();
   } else {
     ring.compute();
   }
