@@ -370,6 +370,10 @@ const Case kRings[] = {
        %w = cast %g {to=f32}
        %y = mul %n, %w
        return %y })", shapes({{9, 20480}, {9, 20001}}), 1e-5},
+    {"layer_norm_and_argmax", R"(graph @g(%x: f32[N,C]) -> (f32[N,C], i64[N]) {
+       %y = layer_norm %x {axes=[1], eps=1e-5}
+       %a = argmax %x {axes=[1]}
+       return %y, %a })", shapes({{9, 20480}, {9, 20001}}), 1e-4},
     {"softmax_of_scaled", R"(graph @g(%x: f32[N,C], %g: f32[C]) -> f32[N,C] {
        %s = mul %x, %g
        %y = softmax %s {axes=[1]}
