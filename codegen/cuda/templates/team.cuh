@@ -36,6 +36,10 @@ template <int Team, class A> D void collect_states(const u64* board, u32 number,
   constexpr int kEach = (Team + 31) / 32;
   const u32 lane = threadIdx.x % 32;
   __align__(8) u32 words[kEach][sizeof(A) / 4];
+#ifdef FUSEC_SIMT
+  for (auto& of : words)  // what nobody wrote is NaN, or a mistake here would hang on what the stack held before
+    for (u32& w : of) w = ~0u;
+#endif
   u32 missing = 0;
 #pragma unroll
   for (int k = 0; k < kEach; ++k)
