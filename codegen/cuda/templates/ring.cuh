@@ -162,19 +162,23 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
 
   // --- publisher and gatherer: state q = row * Folds + sweep ----------------------------------------------------------------------
   RD void wait_merged(u32 q) { barrier_wait<false>(sh.merged + q % kResults, q / kResults & 1); }
+  // The states of N warps or blocks, merged by the lanes of a warp.
+  template <int N, class Acc> RD void meet_all(const Acc* states, Acc& acc) {
+    if constexpr ((N & (N - 1)) == 0) {
+      acc.get(states + lane % N);
+      meet<N>(acc);
+    } else {
+      acc.zero();
+      if (lane < N) acc.get(states + lane);
+      meet<32>(acc);
+    }
+  }
   template <int S> RD void publish(u32 q) {
     typedef typename K::template Acc<S> Acc;
     const u32 r = q % kResults;
     barrier_wait<false>(sh.folded + r, q / kResults & 1);
     Acc acc;
-    if constexpr ((kWarps & (kWarps - 1)) == 0) {
-      acc.get((const Acc*)sh.states[r] + lane % kWarps);
-      meet<kWarps>(acc);
-    } else {
-      acc.zero();
-      if (lane < kWarps) acc.get((const Acc*)sh.states[r] + lane);
-      meet<32>(acc);
-    }
+    meet_all<kWarps>((const Acc*)sh.states[r], acc);
     if constexpr (Cluster > 1) {
       if (lane == 0) acc.put((Acc*)sh.outbox);
       __syncwarp();
@@ -204,14 +208,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     } else {
       if (lane == 0) barrier_arrive(sh.arrived + r, (u32)(Cluster * sizeof(Acc)));
       barrier_wait<true>(sh.arrived + r, q / kResults & 1);
-      if constexpr ((Cluster & (Cluster - 1)) == 0) {
-        acc.get((const Acc*)sh.inbox[r] + lane % Cluster);
-        meet<Cluster>(acc);
-      } else {
-        acc.zero();
-        if (lane < Cluster) acc.get((const Acc*)sh.inbox[r] + lane);
-        meet<32>(acc);
-      }
+      meet_all<Cluster>((const Acc*)sh.inbox[r], acc);
       __syncwarp();
     }
     if (lane == 0) {
