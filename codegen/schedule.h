@@ -67,6 +67,8 @@ std::string print(const Schedule& schedule);
 /// "access.0=16x" or "access=16x,4", "cut=v0,v3", "dependent_launch=1". What other fields follow from it is settle's to say (scheduler.h).
 /// Errors   input: no such field, or a value that it cannot take. The schedule is then as before.
 Status set(Schedule& schedule, std::string_view edit);
+/// The VALUE for which set(schedule, "FIELD=VALUE") changes nothing; "" for a field that there is not, or that set cannot leave empty.
+std::string value_of(const Schedule& schedule, std::string_view field);
 
 /// What one call looks like to a kernel.
 struct Facts {

@@ -1,5 +1,6 @@
 // One field of a schedule by hand, in the words that print() uses.
 
+#include <algorithm>
 #include <charconv>
 
 #include "codegen/schedule.h"
@@ -161,7 +162,51 @@ Found set_field(Schedule& s, std::string_view key, std::string_view value) {
   return Found::no;
 }
 
+std::string text_of(const Access& a) {
+  std::string out = std::to_string(a.bytes);
+  for (auto [on, mark] : {std::pair{a.staged, 's'}, {a.streamed, 'x'}, {a.early, 'e'}, {a.prefetch, 'p'}, {a.bypass, 'b'}})
+    if (on) out += mark;
+  return out;
+}
+
+/// What set_box takes for it, in short where it can be; "" for no box at all, which it does not know.
+std::string box(const uint16_t (&sizes)[kMaxAxes], unsigned axis) {
+  if (sizes[axis] && std::count(std::begin(sizes), std::end(sizes), 0) == kMaxAxes - 1) return std::to_string(sizes[axis]);
+  size_t last = kMaxAxes;
+  while (last && !sizes[last - 1]) --last;
+  if (last) last = std::max<size_t>(last, axis + 1);
+  std::string out;
+  for (size_t k = 0; k < last; ++k) out += (k ? "x" : "") + std::to_string(std::max<int>(1, sizes[k]));
+  return out;
+}
+
+template <class List, class F> std::string joined(const List& list, char by, F text) {
+  std::string out;
+  for (const auto& one : list) out += (out.empty() ? "" : std::string(1, by)) + text(one);
+  return out;
+}
+
 }  // namespace
+
+std::string value_of(const Schedule& s, std::string_view field) {
+  if (field == "skeleton") return kTemplateNames[size_t(s.skeleton)];
+  if (field == "keep") return kKeepNames[size_t(s.keep)];
+  if (field == "edges") return kEdgesNames[size_t(s.edges)];
+  if (field == "finish") return kFinishNames[size_t(s.finish)];
+  if (field == "lane") return box(s.lane, s.vector_axis);
+  if (field == "block") return box(s.block, s.vector_axis);
+  if (field == "access") return joined(s.access, ',', text_of);
+  if (field == "cut") return joined(s.cut, ',', [](Val v) { return "v" + std::to_string(v); });
+  if (field.starts_with("access.")) {
+    const std::optional<uint64_t> i = number(field.substr(7), 65535);
+    return i && *i < s.access.size() ? text_of(s.access[*i]) : "";
+  }
+  for (const NumberField& f : kNumbers)
+    if (field == f.name) return std::to_string(f.wide ? s.*f.wide : s.*f.narrow);
+  for (const FlagField& f : kFlags)
+    if (field == f.name) return s.*f.flag ? "1" : "0";
+  return "";
+}
 
 Status set(Schedule& schedule, std::string_view edit) {
   const size_t at = std::min(edit.find('='), edit.size());

@@ -17,6 +17,27 @@ std::optional<Schedule> edited(const Scheduler& scheduler, const Kernel& kernel,
   return out;
 }
 
+namespace {
+
+/// The same edits with the values that came of them; a field once.
+std::string settled(std::string_view edits, const Schedule& made) {
+  std::string out;
+  std::vector<std::string_view> seen;
+  for (size_t at = 0; at < edits.size();) {
+    const size_t end = std::min(edits.find(' ', at), edits.size());
+    const std::string_view field = edits.substr(at, std::min(edits.find('=', at), end) - at);
+    const std::string value = value_of(made, field);
+    if (!value.empty() && std::find(seen.begin(), seen.end(), field) == seen.end()) {
+      out += (out.empty() ? "" : " ") + std::string(field) + "=" + value;
+      seen.push_back(field);
+    }
+    at = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
 CandidateList::CandidateList(const Scheduler& scheduler, const Kernel& kernel, const Facts& facts)
     : scheduler_(scheduler), kernel_(kernel), facts_(facts), own_(scheduler.schedule(kernel, facts)) {
   out_.push_back({"", own_});
@@ -35,7 +56,7 @@ void CandidateList::combine(const std::vector<std::vector<std::string>>& lists) 
       std::string key = bytes(*made);
       if (std::find(seen_.begin(), seen_.end(), key) == seen_.end()) {
         seen_.push_back(std::move(key));
-        out_.push_back({std::move(edits), std::move(*made)});
+        out_.push_back({settled(edits, *made), std::move(*made)});
       }
     }
     size_t i = lists.size();

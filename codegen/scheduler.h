@@ -29,6 +29,10 @@ class Scheduler {
   /// Returns  "", or why the kernel cannot run like that on such a call. Then it must not be emitted.
   virtual std::string settle(const Kernel& kernel, const Facts& facts, Schedule& schedule) const = 0;
 
+  /// Fields that code or launch of such a schedule look at and that somebody may set, parted by blanks; others follow from these or count for nothing.
+  /// "": whatever settle takes.
+  virtual std::string_view fields(const Schedule&) const { return ""; }
+
   /// Schedules that are worth measuring, the model's own first; each settled, none twice. All compute the right thing, but sums may fold in
   /// another order. Some milliseconds.
   virtual std::vector<Candidate> candidates(const Kernel& kernel, const Facts& facts) const = 0;
@@ -48,6 +52,7 @@ class Scheduler {
 std::optional<Schedule> edited(const Scheduler& scheduler, const Kernel& kernel, const Facts& facts, const Schedule& from, std::string_view edits);
 
 /// Every combination of one text of each list, applied to the model's choice: candidates() of a table. Lists of edits may be empty texts.
+/// A candidate's edits have the values that its schedule has: where settle made something else of one, that.
 class CandidateList {
  public:
   CandidateList(const Scheduler& scheduler, const Kernel& kernel, const Facts& facts);

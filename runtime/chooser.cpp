@@ -26,6 +26,19 @@ std::shared_ptr<const Tuning> tuning_of_environment() {
   return kTuning;
 }
 
+/// Is the field (access.2: access) one of these, parted by blanks? All are, of none.
+bool reads(std::string_view fields, std::string_view field) {
+  const std::string word = " " + std::string(field.substr(0, field.find('.'))) + " ";
+  return fields.empty() || (" " + std::string(fields) + " ").find(word) != std::string::npos;
+}
+
+/// "threads, lane".
+std::string listed(std::string_view fields) {
+  std::string out;
+  for (char c : fields) out += c == ' ' ? ", " : std::string(1, c);
+  return out;
+}
+
 }  // namespace
 
 Result<Chooser> Chooser::make(const std::vector<std::string>& edits, const std::string& tuning) {
@@ -72,6 +85,7 @@ Result<Choice> Chooser::choose(size_t step, const Kernel& kernel, const Facts& f
     else out.note = "the tuning file's '" + entry->schedule + "' is no candidate any more, or not for this call";
   }
   if (step > 0) scheduler.follow(out.schedule);
+  const Schedule model = out.schedule;
   for (const Edit& edit : edits_) {
     if (edit.step != kNoStep && edit.step != step) continue;
     if (Status done = set(out.schedule, edit.text); !done) return done.error();
@@ -80,15 +94,20 @@ Result<Choice> Chooser::choose(size_t step, const Kernel& kernel, const Facts& f
   if (out.by != Choice::hand) return out;
   if (const std::string why = scheduler.settle(kernel, facts, out.schedule); !why.empty())
     return input_error("schedule of g" + std::to_string(step) + " set by hand: " + why + "; it is: " + print(out.schedule));
-  // What somebody asked for stays as it was asked for, or is refused.
+  // What somebody asked for stays as it was asked for and counts for something, or is refused.
+  const std::string_view read = scheduler.fields(out.schedule);
   for (size_t i = 0; i < edits_.size(); ++i) {
     const auto applies = [&](const Edit& e) { return e.step == kNoStep || e.step == step; };
     const std::string field = edits_[i].text.substr(0, edits_[i].text.find('='));
     const bool last = std::none_of(edits_.begin() + long(i) + 1, edits_.end(), [&](const Edit& e) { return applies(e) && e.text.starts_with(field + "="); });
+    if (!applies(edits_[i]) || !last) continue;
+    const std::string where = "schedule of g" + std::to_string(step) + " set by hand: " + edits_[i].text;
     Schedule asked = out.schedule;
-    if (!applies(edits_[i]) || !last || !set(asked, edits_[i].text) || asked == out.schedule) continue;
-    return input_error("schedule of g" + std::to_string(step) + " set by hand: " + edits_[i].text + " does not go with the other fields; with them it is: " +
-                       print(out.schedule));
+    if (set(asked, edits_[i].text) && asked != out.schedule)
+      return input_error(where + " does not go with the other fields; with them it is: " + print(out.schedule));
+    const Schedule& quiet = asked.skeleton == model.skeleton ? model : Schedule();  // another skeleton is rid of what the model's had
+    if (!reads(read, field) && value_of(asked, field) != value_of(quiet, field))
+      return input_error(where + " counts for nothing: skeleton=" + value_of(asked, "skeleton") + " does not look at " + field + ", but at " + listed(read));
   }
   return out;
 }

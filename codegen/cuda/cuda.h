@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "codegen/artifact.h"
 #include "codegen/scheduler.h"
@@ -58,6 +59,8 @@ Launch launch(const Kernel& kernel, const Schedule& schedule, const Facts& facts
 
 /// Scheduler::settle: "" or why the kernel cannot run like that on such a call.
 std::string settle(const Kernel& kernel, const Facts& facts, const Device& device, Schedule& schedule);
+/// Scheduler::fields.
+std::string_view fields(const Schedule& schedule);
 /// Blocks of a multiprocessor that registers, shared memory and threads leave room for.
 Occupancy occupancy(const Artifact& artifact, const Launch& launch, const Device& device);
 /// Scheduler::candidates.

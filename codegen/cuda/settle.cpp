@@ -30,6 +30,9 @@ struct Settling {
   int64_t vectors() const { return std::max<int64_t>(1, ceil_div(facts.columns + window_of(view, s) - 1, V)); }
 };
 
+/// No more threads a multiprocessor than it holds.
+void clamp_blocks(Schedule& s) { s.min_blocks = uint16_t(std::clamp<int>(s.min_blocks, 1, std::min(32, 2048 / s.threads))); }
+
 std::string common(Settling& c) {
   Schedule& s = c.s;
   if (s.threads < 32 || s.threads > 1024 || s.threads % 32) return "threads=" + text(s.threads) + ": a multiple of 32 up to 1024 is expected";
@@ -38,7 +41,7 @@ std::string common(Settling& c) {
   const bool any = s.skeleton == Template::ring;
   if (s.cluster < 1 || s.cluster > c.device.max_cluster || (!any && !pow2(s.cluster)))
     return "cluster=" + text(s.cluster) + ": " + (any ? "1" : "a power of two") + " up to " + text(c.device.max_cluster) + " is expected";
-  s.min_blocks = uint16_t(std::clamp<int>(s.min_blocks, 1, std::min(32, 2048 / s.threads)));
+  clamp_blocks(s);
   if (s.access.size() != c.view.accesses.size()) return "access: " + text(int64_t(c.view.accesses.size())) + " entries are expected";
   if (!c.kernel.axes.empty() && s.vector_axis >= c.kernel.axes.size()) return "axis=" + text(s.vector_axis) + ": the kernel has " + text(int64_t(c.kernel.axes.size())) + " axes";
   for (unsigned axis = 0; axis < kMaxAxes; ++axis)  // only tiles have two axes
@@ -53,6 +56,10 @@ std::string common(Settling& c) {
     const int64_t size = int64_t(bytes(c.kernel.operands[c.kernel.values[v].operand].type));
     const int64_t whole = c.view.wide(v) ? size * c.V : size;
     s.access[i].bytes = uint8_t(std::min<int64_t>(s.access[i].bytes, whole));
+    const bool store = c.kernel.values[v].kind == Kind::store;
+    if (store) s.access[i].streamed = s.access[i].early = s.access[i].prefetch = s.access[i].bypass = 0;
+    if (store ? s.skeleton != Template::rows : s.skeleton == Template::pointwise || s.skeleton == Template::split || s.skeleton == Template::scan)
+      s.access[i].staged = 0;
     const int64_t piece = s.access[i].bytes;
     if (piece < size || piece > 16 || !pow2(piece)) return "access." + text(int64_t(i)) + ": pieces of " + text(size) + " to 16 bytes are expected";
     if (piece > size && c.facts.access[i].align % piece) return "access." + text(int64_t(i)) + ": this call's address does not allow pieces of " + text(piece);
@@ -62,6 +69,13 @@ std::string common(Settling& c) {
     if (v >= c.kernel.values.size() || c.kernel.values[v].kind == Kind::store || c.view.level(v) != Level::element)
       return "cut: v" + text(v) + " is no element value of this kernel";
   return "";
+}
+
+/// Of rows that stay on chip the loads of the row have a cache policy; what comes behind it has none.
+void policy_of_row(Settling& c) {
+  if (c.s.cut.empty()) return;
+  const std::vector<Val> row = c.view.needed(c.s.cut, [&](Val v) { return c.view.level(v) != Level::element; });
+  for (size_t i = 0; i < c.s.access.size(); ++i) c.s.access[i].streamed &= std::count(row.begin(), row.end(), c.view.accesses[i]) > 0;
 }
 
 std::string rows(Settling& c) {
@@ -86,6 +100,7 @@ std::string rows(Settling& c) {
       s.lanes_per_row = s.threads;
       s.keep = s.cluster > 1 ? Keep::cluster : Keep::shared;
       for (Access& a : s.access) a.early = 0;
+      policy_of_row(c);
       const Launch l = launch(c.kernel, s, c.facts, c.device);
       return int64_t(l.shared) + 8 * 1024 > c.device.shared_per_block ? "keep: " + text(l.shared) + " bytes of a row do not fit into shared memory" : "";
     }
@@ -95,11 +110,13 @@ std::string rows(Settling& c) {
       if (s.threads < s.lanes_per_row) s.threads = s.lanes_per_row;
       if (s.threads % s.lanes_per_row) return "threads=" + text(s.threads) + ": whole rows of lanes are expected";
       if (tiled && s.lanes_per_row > 32) s.threads = s.lanes_per_row;
+      clamp_blocks(s);
       if (tiled || s.lanes_per_row != s.threads || s.rows_in_flight > 1) s.cluster = 1;
       const int64_t steps = ceil_div(c.vectors(), s.lanes_per_row * s.cluster);
       if (steps * c.V > 128) return "lanes_per_row=" + text(s.lanes_per_row) + ": " + text(steps * c.V) + " elements a lane are more than registers hold";
       if (!tiled && s.rows_in_flight * steps > 64) return "rows_in_flight=" + text(s.rows_in_flight) + ": more than registers hold";
       s.steps = uint16_t(steps);
+      policy_of_row(c);
       const bool exact = steps * s.lanes_per_row * s.cluster * c.V == c.facts.columns && s.edges != Edges::window;
       s.block[s.vector_axis] = exact ? uint16_t(std::min<int64_t>(c.facts.columns, 65535)) : uint16_t(0);
       if (tiled) s.slots = slots, fit_tiles(c.view, c.facts, c.device, s);
@@ -150,6 +167,15 @@ std::string split(Settling& c) {
   return 2 * (s.threads / 32) * int64_t(c.state) > kScratch ? "threads: the states of so many warps do not fit" : "";
 }
 
+std::string ring(Settling& c) {
+  if (std::string why = fit_ring(c.kernel, c.facts, c.device, c.s); !why.empty()) return why;
+  for (Val v : c.s.cut) {  // copies have a policy, and are ahead
+    Access& a = c.s.access[c.view.access_of[v]];
+    a.streamed = 1, a.prefetch = a.bypass = 0;
+  }
+  return "";
+}
+
 }  // namespace
 
 void follow(Schedule& s, const Device& device) { s.dependent_launch = device.sm >= 90; }
@@ -158,6 +184,7 @@ std::string settle(const Kernel& written, const Facts& facts, const Device& devi
   const Kernel paired = s.merged ? merge_sweeps(written) : Kernel{};
   const Kernel& kernel = s.merged ? paired : written;
   if (!kernel.axes.empty() && s.vector_axis >= kernel.axes.size()) return "axis=" + text(s.vector_axis) + ": there is no such axis";
+  s.merged = s.merged && paired.sweeps.size() < written.sweeps.size();
   Settling c{kernel, facts, device, s, View(kernel, s.vector_axis)};
   c.view.flat = s.skeleton == Template::pointwise && s.edges == Edges::window;
   c.V = kernel.axes.empty() ? 1 : std::max<int64_t>(1, s.lane[s.vector_axis]);
@@ -173,7 +200,7 @@ std::string settle(const Kernel& written, const Facts& facts, const Device& devi
     case Template::rows: return rows(c);
     case Template::column: return column(c);
     case Template::split: return split(c);
-    case Template::ring: return fit_ring(c.kernel, facts, device, s);
+    case Template::ring: return ring(c);
     case Template::scan: return scan(c);
     case Template::cpu_flat: case Template::cpu_rows: case Template::cpu_column: case Template::cpu_tile: break;
   }
@@ -188,6 +215,7 @@ class CudaScheduler final : public Scheduler {
   Schedule schedule(const Kernel& kernel, const Facts& facts) const override { return cuda::schedule(kernel, facts, device_); }
   Launch launch(const Kernel& kernel, const Schedule& s, const Facts& facts) const override { return cuda::launch(kernel, s, facts, device_); }
   std::string settle(const Kernel& kernel, const Facts& facts, Schedule& s) const override { return cuda::settle(kernel, facts, device_, s); }
+  std::string_view fields(const Schedule& s) const override { return cuda::fields(s); }
   std::vector<Candidate> candidates(const Kernel& kernel, const Facts& facts) const override { return cuda::candidates(*this, kernel, facts); }
   void follow(Schedule& schedule) const override { cuda::follow(schedule, device_); }
   Occupancy occupancy(const Artifact& artifact, const Launch& launch) const override { return cuda::occupancy(artifact, launch, device_); }

@@ -52,6 +52,7 @@ class CudaBackend final : public Backend {
   std::string settle(const Kernel& kernel, const Facts& facts, Schedule& schedule) const override {
     return cuda::settle(kernel, facts, gpu_.properties, schedule);
   }
+  std::string_view fields(const Schedule& s) const override { return cuda::fields(s); }
   std::vector<Candidate> candidates(const Kernel& kernel, const Facts& facts) const override { return cuda::candidates(*this, kernel, facts); }
   void follow(Schedule& schedule) const override { cuda::follow(schedule, gpu_.properties); }
   Occupancy occupancy(const Artifact& artifact, const Launch& launch) const override { return cuda::occupancy(artifact, launch, gpu_.properties); }

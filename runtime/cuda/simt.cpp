@@ -90,6 +90,7 @@ class SimtBackend final : public Backend {
   std::string settle(const Kernel& kernel, const Facts& facts, Schedule& schedule) const override {
     return cuda::settle(kernel, facts, device_, schedule);
   }
+  std::string_view fields(const Schedule& s) const override { return cuda::fields(s); }
   std::vector<Candidate> candidates(const Kernel& kernel, const Facts& facts) const override { return cuda::candidates(*this, kernel, facts); }
   void follow(Schedule& schedule) const override { cuda::follow(schedule, device_); }
   Occupancy occupancy(const Artifact& artifact, const Launch& launch) const override { return cuda::occupancy(artifact, launch, device_); }

@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <set>
+#include <sstream>
 
 #include "runtime/chooser.h"
 #include "runtime/plan.h"
@@ -106,6 +107,12 @@ void look_at(const Scheduler& scheduler, const char* text, const Sizes& sizes, s
       EXPECT_EQ(scheduler.settle(kernel, f, again), "") << c.edits;
       EXPECT_EQ(again, c.schedule) << c.edits << ": " << print(again) << " is not " << print(c.schedule);
       EXPECT_FALSE(scheduler.launch(kernel, c.schedule, f).empty);
+      std::vector<std::string> words;
+      for (std::istringstream in(c.edits); in >> words.emplace_back();) {}
+      words.pop_back();
+      const Result<Choice> by_hand = Chooser::make(words, "")->choose(0, kernel, f, scheduler);
+      ASSERT_TRUE(by_hand) << by_hand.error().text();
+      EXPECT_EQ(by_hand->schedule, c.schedule) << c.edits << ": tune measures it in this way";
     }
   }
 }
