@@ -492,35 +492,54 @@ TEST_F(Cli, JsonOnStandardOutputIsAlone) {
   EXPECT_NE(r.err.find("median"), std::string::npos) << "the table";
 }
 
-TEST_F(Cli, NothingOutlivesAFuzzerOrAReducer) {
-  // All processes of a run hold the pipe open: it ends with the last of them.
+/// Starts `how`, waits, sends the signal (0: none), and waits until all processes of it are gone: they hold a pipe open. Its status as of waitpid.
+int end_of_all(const fs::path& dir, const std::string& how, int signal) {
+  const std::string script = "cd '" + dir.string() + "' && exec '" FUSEC_BINARY_DIR "/fusec' " + how + " >printed 2>said";
+  int held[2], status = -1;
+  if (::pipe(held) != 0) return status;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (int s : {SIGINT, SIGTERM}) ::signal(s, SIG_DFL);
+    ::close(held[0]);
+    ::execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
+    ::_exit(127);
+  }
+  ::close(held[1]);
+  if (signal) {
+    ::usleep(1500'000);
+    EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), 0) << how << " is still at work";
+  }
+  const auto start = std::chrono::steady_clock::now();
+  if (signal) ::kill(child, signal);
+  ::waitpid(child, &status, 0);
+  char byte;
+  EXPECT_EQ(::read(held[0], &byte, 1), 0);
+  ::close(held[0]);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20)) << how << " " << signal;
+  for (const auto& entry : fs::directory_iterator(dir)) EXPECT_FALSE(entry.path().filename().string().starts_with("fusec-reduce")) << entry.path();
+  return status;
+}
+
+TEST_F(Cli, NothingOutlivesAReducer) {
   write("s.fus", "graph @s(%x: f32[64]) -> f32[64] {\n  %y = neg %x\n  return %y\n}\n");
-  for (const char* how : {"reduce s.fus -- sh -c 'exec sleep 61'", "fuzz --seed 1 --time 60 --count 100000000 -o found"})
+  for (const char* how : {"reduce s.fus -- sh -c 'exec sleep 61'", "reduce s.fus -- sh -c 'sleep 61; exit 1'"})
     for (const int signal : {SIGINT, SIGTERM}) {
-      const std::string script = "cd '" + dir.string() + "' && exec '" FUSEC_BINARY_DIR "/fusec' " + how + " >/dev/null 2>said";
-      int held[2];
-      ASSERT_EQ(::pipe(held), 0);
-      const pid_t child = ::fork();
-      if (child == 0) {
-        ::signal(signal, SIG_DFL);
-        ::close(held[0]);
-        ::execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
-        ::_exit(127);
-      }
-      ::close(held[1]);
-      ::usleep(1500'000);
-      EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), 0) << how << " is still at work";
-      const auto start = std::chrono::steady_clock::now();
-      ::kill(child, signal);
-      int status = 0;
-      ::waitpid(child, &status, 0);
+      const int status = end_of_all(dir, how, signal);
       EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << how;
-      char byte;
-      EXPECT_EQ(::read(held[0], &byte, 1), 0);
-      ::close(held[0]);
-      EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20)) << how << " " << signal;
-      for (const auto& entry : fs::directory_iterator(dir)) EXPECT_FALSE(entry.path().filename().string().starts_with("fusec-reduce")) << entry.path();
-      EXPECT_EQ(read(dir / "said").find('\r'), std::string::npos) << "progress is for terminals";
+    }
+  const int status = end_of_all(dir, "reduce s.fus -- sh -c 'sleep 61 & exit 1'", 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << read(dir / "said");
+}
+
+TEST_F(Cli, AFuzzerThatIsStoppedSaysWhatItDidAndLeavesNobodyBehind) {
+  for (const char* how : {"fuzz --device reference --jobs 1", "fuzz --device reference --jobs 3"})
+    for (const int signal : {SIGINT, SIGTERM}) {
+      const int status = end_of_all(dir, std::string(how) + " --seed 1 --time 60 --count 100000000 -o found", signal);
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 128 + signal) << how << ": " << status;
+      EXPECT_NE(read(dir / "printed").find(" graphs on reference, 0 failed, "), std::string::npos) << read(dir / "printed");
+      EXPECT_EQ(read(dir / "printed").find("\n0 graphs"), std::string::npos) << read(dir / "printed");
+      EXPECT_EQ(read(dir / "said"), "stopped by signal " + std::to_string(signal) + "\n") << "and progress is for terminals";
+      EXPECT_EQ(std::distance(fs::directory_iterator(dir / "found"), fs::directory_iterator()), 0) << "being killed is no failure of a graph";
     }
 }
 

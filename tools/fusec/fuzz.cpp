@@ -183,9 +183,10 @@ Result<Fuzzer> prepared(const FuzzOptions& options) {
 int run_fuzz(const FuzzOptions& options) {
   const Result<Fuzzer> fuzzer = prepared(options);
   if (!fuzzer) return fail(fuzzer.error());
+  stop_at_signals();
   // Devices are looked at in a child: what a driver or LLVM has set up does not outlive a fork.
   for (const std::string& device : fuzzer->how.devices)
-    if (const int status = in_child([&] { const Status there = available(device); return there ? 0 : fail(there.error()); })) return status;
+    if (const int status = in_child([&] { const Status there = available(device); return there ? 0 : fail(there.error()); })) return stopped_by() ? 128 + stopped_by() : status;
   if (options.jobs > 1) ::setenv("FUSEC_THREADS", "1", 0);  // the CPU's threads are taken
   const auto start = std::chrono::steady_clock::now();
   WorkerOptions work;
@@ -209,6 +210,7 @@ int run_fuzz(const FuzzOptions& options) {
   for (const std::string& device : fuzzer->how.devices) devices += (devices.empty() ? "" : ", ") + device;
   std::cout << "drawn: " << drawn_text(counts) << "; elements held to every bit: " << counts.exact << ", to a bound: " << counts.within
             << ", to nothing: " << counts.free << "\n" << out.done << " graphs on " << devices << ", " << out.failed << " failed, " << fixed(double(out.done) / seconds, 1) << " a second\n";
+  if (stopped_by()) return std::cerr << "stopped by signal " << stopped_by() << "\n", 128 + stopped_by();
   return out.failed ? 1 : 0;
 }
 

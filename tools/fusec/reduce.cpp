@@ -28,10 +28,12 @@ struct Options {
 
 constexpr int kEnds[] = {SIGINT, SIGTERM, SIGHUP};
 char scratch_name[PATH_MAX];
+volatile pid_t command_group = 0;  // the command and what it starts; 0: it does not run
 
 extern "C" void on_end(int signal) {
+  if (command_group) ::kill(-command_group, SIGKILL);
   ::unlink(scratch_name);
-  ::raise(signal);  // SA_RESETHAND: the default now, which ends us, and the command with us
+  ::raise(signal);  // SA_RESETHAND: the default now, which ends us
 }
 
 /// The file goes also when a signal ends us.
@@ -44,7 +46,8 @@ void remove_at_end(const std::string& file) {
   for (int signal : kEnds) ::sigaction(signal, &action, nullptr);
 }
 
-/// Runs the command with {} (or, without one, a last argument) naming the file. Its output goes nowhere. 256 + signal when it was killed.
+/// Runs the command with {} (or, without one, a last argument) naming the file. Its output goes nowhere, and nothing that it
+/// started outlives it. 256 + signal when it was killed.
 int status_of(const std::vector<std::string>& command, const std::string& file, int timeout) {
   std::vector<std::string> words;
   bool named = false;
@@ -53,15 +56,31 @@ int status_of(const std::vector<std::string>& command, const std::string& file, 
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  sigset_t ends, before;
+  ::sigemptyset(&ends);
+  for (int signal : kEnds) ::sigaddset(&ends, signal);
+  ::sigprocmask(SIG_BLOCK, &ends, &before);  // until on_end knows of the child
   const pid_t parent = ::getpid(), child = ::fork();
   if (child == 0) {
     for (int signal : kEnds) ::signal(signal, SIG_DFL);
+    ::setpgid(0, 0);
     die_with(parent);
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
     ::alarm(timeout);
-    if (!::freopen("/dev/null", "w", stdout) || !::freopen("/dev/null", "w", stderr)) ::_exit(126);
+    if (!::freopen("/dev/null", "r", stdin) || !::freopen("/dev/null", "w", stdout) || !::freopen("/dev/null", "w", stderr)) ::_exit(126);
     ::execvp(argv[0], argv.data());
     ::_exit(127);
   }
+  if (child > 0) {
+    ::setpgid(child, child);
+    command_group = child;
+  }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (child < 0) return -1;
+  siginfo_t seen;
+  while (::waitid(P_PID, id_t(child), &seen, WEXITED | WNOWAIT) < 0 && errno == EINTR) {}
+  ::kill(-child, SIGKILL);  // while its number is still its own
+  command_group = 0;
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -20,12 +21,21 @@ struct Shared {
   std::atomic<int64_t> next, done, failed;
 };
 
+constexpr int kStops[] = {SIGINT, SIGTERM, SIGHUP};
+volatile sig_atomic_t stop = 0;
+
+extern "C" void on_stop(int signal) { stop = signal; }
+
 pid_t forked(const std::function<int()>& what) {
   std::cout.flush();
   std::cerr.flush();
   const pid_t parent = ::getpid(), child = ::fork();
   if (child != 0) return child;
   die_with(parent);
+  for (int signal : kStops) {  // a terminal sends them to all: who started us says what becomes of us
+    struct sigaction now {};
+    if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == on_stop) ::signal(signal, SIG_IGN);
+  }
   const int status = what();
   std::cout.flush();
   ::_exit(status);
@@ -47,10 +57,23 @@ void* shared_memory(size_t bytes) {
   return p == MAP_FAILED ? nullptr : p;
 }
 
+void stop_at_signals() {
+  struct sigaction action {}, now {};
+  action.sa_handler = on_stop;
+  action.sa_flags = SA_RESTART;
+  for (int signal : kStops)
+    if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);
+}
+
+int stopped_by() { return stop; }
+
 int in_child(const std::function<int()>& what, unsigned hang) {
   const pid_t child = forked([&] { return ::alarm(hang), what(); });
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  for (auto pause = std::chrono::microseconds(100); ::waitpid(child, &status, WNOHANG) == 0; pause = std::min(2 * pause, std::chrono::microseconds(5000))) {
+    if (stop) ::kill(child, SIGKILL);
+    std::this_thread::sleep_for(pause);
+  }
   return end_of(status);
 }
 
@@ -60,7 +83,7 @@ Work run_items(const WorkerOptions& options, const std::function<bool(int64_t)>&
   auto* current = static_cast<std::atomic<int64_t>*>(shared_memory(sizeof(std::atomic<int64_t>) * size_t(options.jobs)));
   if (!shared || !current) return {};
   const double end = options.seconds > 0 ? now() + options.seconds : INFINITY;
-  auto may_go_on = [&] { return now() < end && (options.most_failures == 0 || shared->failed < options.most_failures); };
+  auto may_go_on = [&] { return !stop && now() < end && (options.most_failures == 0 || shared->failed < options.most_failures); };
   auto work = [&](int slot) {
     return [&, slot] {
       while (may_go_on()) {
@@ -82,13 +105,15 @@ Work run_items(const WorkerOptions& options, const std::function<bool(int64_t)>&
     if (child > 0) {
       const int slot = slots[child];
       slots.erase(child);
-      if (end_of(status) == 0) continue;
+      if (end_of(status) == 0 || stop) continue;
       ++shared->failed;
       ++shared->done;
       died(current[slot], end_of(status));
       if (may_go_on()) slots[forked(work(slot))] = slot;
       continue;
     }
+    if (stop)
+      for (const auto& [worker, slot] : slots) ::kill(worker, SIGKILL);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     if (now() - told > 1) tell({shared->done, shared->failed}), told = now();
   }

@@ -26,6 +26,12 @@ struct Work {
 Work run_items(const WorkerOptions& options, const std::function<bool(int64_t)>& item, const std::function<void(int64_t, int)>& died,
                const std::function<void(const Work&)>& tell);
 
+/// From here on SIGINT, SIGTERM and SIGHUP (unless they are ignored) end run_items and in_child instead of this process: the processes that they
+/// started are killed, and they return what there is.
+void stop_at_signals();
+/// The signal that did; 0: none.
+int stopped_by();
+
 /// Runs `what` in a process of its own: its result, or 256 + the signal that killed it.
 int in_child(const std::function<int()>& what, unsigned hang = 120);
 
