@@ -210,6 +210,30 @@ D f32 exp_near(f32 x) {
   const f32 h = x * kLog2e, e = exp2_few(h);
   return fmaf(e, fmaf(h, bits(f32, 0x3102e308u), fmaf(h, bits(f32, 0xbf317218u), x)), e);  // ln 2 in two parts
 }
+// exp(x - m) / sum of a row, an element: of few terms 2^(x k - m k) times a number of the row; its numbers, from m and 1 / sum.
+struct RowExp {
+  f32 factor, shift, level, slope;
+};
+D RowExp few_of_row(f32 m, f32 inverse) {
+  const f32 k = log2e_at(m), s = scaled(m);
+  return {k, s, inverse * exp2_few(-fmaf(m, k, -s)), 0.0f};
+}
+D f32 few_in_row(f32 x, const RowExp& row) { return exp2_few(fmaf(x, row.factor, -row.shift)) * row.level; }
+// The same of bytes (kNear), lifted (prelude.cuh). k is log2 e to 17 places behind the point, so that the lifted m k is rounded to 8 of them, and
+// h = x k - m k not at all, where 2^h is no less than 2^-128. e^(x - m) is then 2^h (1 + h d) 2^-r: d is what log2 e is beside k, in units of e^h, and
+// r what the rounding did. Within 3 ulp, results below 2^-126 are 0.
+#define kLog2eOfBytes (189097.0f / 131072.0f)
+#define kRestOfBytes -2.7711885e-7f  /* (log2 e / k - 1) ln 2 */
+D RowExp bytes_of_row(f32 m, f32 inverse) {
+  m = greatest(m, 32768.0f);  // nothing is there
+  const f32 s = m * kLog2eOfBytes, r = fmaf(m, kLog2eOfBytes, -s) * bits(f32, 0x3f317218u);  // ln 2
+  const f32 level = fmaf(inverse, r * fmaf(r, 0.5f, -1.0f), inverse);                          // e^-r
+  return {kLog2eOfBytes, s, level, kRestOfBytes * level};
+}
+D f32 bytes_in_row(f32 x, const RowExp& row) {
+  const f32 h = fmaf(x, kLog2eOfBytes, -row.shift);
+  return exp2_few(h) * fmaf(h, row.slope, row.level);
+}
 D f32 rcp_few(f32 x) {
 #ifdef FUSEC_SIMT
   return 1.0f / x;

@@ -66,6 +66,7 @@ std::vector<Val> Emitter::folded(const Body& fold, size_t pass) const {
   std::vector<Val> out;
   for (uint16_t j : k_.sweeps[pass].reductions) {
     const Reduction& r = k_.reductions[j];
+    if (together_ && folded_bytes(w_, r) != kNoVal) continue;
     if (together_ || lanes() > 1 || !added_words(w_, fold, r)) out.insert(out.end(), r.inputs.begin(), r.inputs.end());
   }
   return out;
@@ -129,6 +130,7 @@ std::string Emitter::row_members() {
     for (const char* name : {" v", " q"})
       if (crosses_[v] && (*(name + 1) == 'v' || w_.reciprocals.count(v)))
         out += "    " + (w_.as_float[v] ? "f32" : c_type(compute_type(k_.values[v].type))) + name + n(v) + (view_.wide(v) ? "[" + n(w_.V) + "]" : "") + ";\n";
+  if (softmax_) out += "    RowExp p;\n";
   return out;
 }
 
@@ -297,7 +299,7 @@ void Emitter::passes() {
     have_raw(fold, pass);
     fold.need(folded(fold, pass));
     if (together_) {
-      structs_ += lane_text(k_, pass, w_.V);
+      structs_ += lane_text(w_, pass);
       take_text(w_, fold, pass);
       function("take(Int<" + n(pass) + ">, const Args& a, const At& t, int n, const Raw<" + n(pass) + ">& raw, const Row& row, LaneOf<" + n(pass) +
                    ">& lane)", fold.take());
@@ -394,9 +396,10 @@ void Emitter::held() {
 
 void Emitter::finishes() {
   function("row(const Args& a, const At& t, int n, Row& row)", row_stage(0, nullptr));
+  if (together_) softmax_ = softmax_of(w_);
   for (size_t s = 0; s < folds_; ++s) {
     structs_ += state_text(w_, s, state_layout(k_, s, lanes()), together_ ? together_text(w_, s) : "");
-    function("finish(Int<" + n(s) + ">, const Args& a, const At& t, int n, const Acc<" + n(s) + ">& acc, Row& row)", row_stage(s + 1, nullptr));
+    function("finish(Int<" + n(s) + ">, const Args& a, const At& t, int n, const Acc<" + n(s) + ">& acc, Row& row)", row_stage(s + 1, nullptr) + (softmax_ && view_.stages[softmax_->sum] == s + 1 ? softmax_row_text(w_, *softmax_) : ""));
   }
 }
 
@@ -404,6 +407,7 @@ void Emitter::stores() {
   if (!held_) {
     Body store = body(4);
     have_raw(store, folds_);
+    if (softmax_) probabilities_text(w_, store, *softmax_);
     store.need(targets(folds_));
     for (Val v : view_.element_stores()) store.store(v);
     function("store(const Args& a, const At& t, int n, const Raw<" + n(folds_) + ">& raw, const Row& row)", store.take());

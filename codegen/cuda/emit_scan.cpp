@@ -21,7 +21,7 @@ void Emitter::scan() {
     load.fetch(v, words);
     for (Body* body : {&load, &take, &store}) body->have_words(v, words, storage);
   }
-  structs_ += "template <> struct RawOf<0> {\n" + members + "};\n" + lane_text(k_, 0, w_.V) + scan_state_text(w_, 0, state_layout(k_, 0, lanes()));
+  structs_ += "template <> struct RawOf<0> {\n" + members + "};\n" + lane_text(w_, 0) + scan_state_text(w_, 0, state_layout(k_, 0, lanes()));
   function("load(const Args& a, const At& t, int n, u64 policy, const Row& row, Raw<0>& raw)", load.take());
   take.need(targets(0));
   take_text(w_, take, 0);

@@ -8,6 +8,7 @@
 
 #include "codegen/cuda/body.h"
 #include "codegen/cuda/skeleton.h"
+#include "codegen/cuda/softmax.h"
 #include "codegen/cuda/states.h"
 #include "codegen/cuda/words.h"
 #include "lib/kernel/merge_sweeps.h"
@@ -125,6 +126,7 @@ class Emitter {
   bool holds_ = false;                  // ring: or once, and registers hold all of them
   bool early_ = false, hides_ = false;  // rows_held: are parameters loaded with the row, and are words hidden between sweeps?
   size_t folds_;
+  std::optional<Softmax> softmax_;      // ring: max and sum of one sweep
   std::vector<Val> row_values_;
   std::vector<char> crosses_;           // row values that are read behind the stage that computes them: members of Row
   bool cuts_ = true;                    // rows_held: is what is kept another thing than the words that were loaded?

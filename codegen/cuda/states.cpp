@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "codegen/cuda/softmax.h"
 #include "codegen/cuda/words.h"
 
 namespace fusec::cuda {
@@ -74,8 +75,9 @@ std::string with_type(std::string text, const std::string& type) {
 }
 
 std::string zero_of(const Reduction& r) { return with_type(reducer(r.op).zero, c_type(compute_type(r.accumulate))); }
-/// What an element that is not there contributes to a tree.
-std::string identity_of(const Reduction& r) {
+/// What an element that is not there contributes to a tree; of lifted bytes all are more than 0.
+std::string identity_of(const Writer& w, const Reduction& r) {
+  if (w.schedule.skeleton == Template::ring && folded_bytes(w, r) != kNoVal) return "0.0f";
   const std::string t = c_type(compute_type(r.accumulate));
   return r.fold == Fold::op ? zero_of(r) : r.fold == Fold::online ? "lowest<" + t + ">()" : "(" + t + ")0";
 }
@@ -99,6 +101,25 @@ std::string exp_of(Writer& w, const Reduction& r, const std::string& x, const st
 std::string rescale(Writer& w, const Reduction& r, const std::string& from, const std::string& to) {
   if (few_terms(w.kernel(), r)) return "exp2_few(" + from + " * log2e_at(" + to + ") - scaled(" + to + "))";
   return exp_of(w, r, from, to);
+}
+
+/// All lanes' states of max and sum, met at once.
+std::string online_meet_text(Writer& w, const Reduction& r, size_t j) {
+  const std::string t = c_type(compute_type(r.accumulate)), m = "m" + n(j), s = "s" + n(j);
+  const std::string lanes = "_Pragma(\"unroll\") for (int mask = 1; mask < Lanes; mask *= 2) ";
+  return "    {\n      " + t + " top = " + m + ";\n      " + lanes + "top = greatest(top, ::peer(top, mask));\n      " + s + " = " + s + " * (" + m +
+         " == top ? (" + t + ")1 : " + rescale(w, r, m, "top") + ");\n      " + lanes + s + " = " + s + " + ::peer(" + s + ", mask);\n      " + m + " = top;\n    }\n";
+}
+/// Vectors of lifted bytes: the sums of 2^h and of h 2^h, of which e^(x - m) is made once a slice (RowExp in cells.cuh).
+std::string bytes_fold_text(Writer& w, const Reduction& r, size_t j, const std::string& lift) {
+  const std::string f = "x[j].x" + n(j), m = "m" + n(j), s = "s" + n(j), V = n(w.V);
+  const std::string vectors = "_Pragma(\"unroll\") for (int j = 0; j < N; ++j) ", elements = "_Pragma(\"unroll\") for (int e = 0; e < " + V + "; ++e) ";
+  std::string out = "    {\n      f32 top = " + m + " + " + lift + ", sums[" + V + "], rests[" + V + "];\n      " + vectors + "top = greatest(top, tree_max(" + f + "));\n";
+  out += "      const RowExp row = bytes_of_row(top, 1.0f);\n      " + elements + "sums[e] = rests[e] = 0.0f;\n      " + vectors + elements + "{\n";
+  out += "        const f32 h = fmaf(" + f + "[e], kLog2eOfBytes, -row.shift), y = exp2_few(h);\n        sums[e] = sums[e] + y;\n        rests[e] = fmaf(h, y, rests[e]);\n      }\n";
+  out += "      top = top < " + lift_of(DType::u8) + " ? lowest<f32>() : top - " + lift + ";\n";
+  out += "      " + s + " = " + s + " * (" + m + " == top ? 1.0f : " + rescale(w, r, m, "top") + ") + fmaf(tree_add(rests), row.slope, tree_add(sums) * row.level);\n";
+  return out + "      " + m + " = top;\n    }\n";
 }
 
 std::string beats(const Reduction& r) {
@@ -297,7 +318,7 @@ void fold_text(Writer& w, Body& body, size_t sweep, const StateLayout& layout) {
     } else {
       body.line(t + " " + f + "[" + V + "];");
       body.open_loop();
-      const std::string zero = identity_of(r);
+      const std::string zero = identity_of(w, r);
       body.line(f + "[e] = " + (tail ? valid + " ? " + value + " : " + zero : value) + ";");
     }
     body.close_loop();
@@ -332,12 +353,14 @@ bool folds_together(const Kernel& kernel, size_t sweep) {
   return true;
 }
 
-std::string lane_text(const Kernel& kernel, size_t sweep, unsigned V) {
+std::string lane_text(const Writer& w, size_t sweep) {
+  const Kernel& kernel = w.kernel();
+  const unsigned V = w.V;
   std::string members, none;
   for (uint16_t j : kernel.sweeps[sweep].reductions) {
     const Reduction& r = kernel.reductions[j];
     members += "  " + c_type(compute_type(r.accumulate)) + " x" + n(j) + "[" + n(V) + "];\n";
-    none += "      x" + n(j) + "[e] = " + identity_of(r) + ";\n";
+    none += "      x" + n(j) + "[e] = " + identity_of(w, r) + ";\n";
   }
   return "template <> struct LaneOf<" + n(sweep) + "> {\n" + members + "  u32 have;  // a bit an element\n  __device__ __forceinline__ void none() {\n" +
          "    have = 0;\n    _Pragma(\"unroll\") for (int e = 0; e < " + n(V) + "; ++e) {\n" + none + "    }\n  }\n};\n";
@@ -349,9 +372,12 @@ void take_text(Writer& w, Body& body, size_t sweep) {
   body.close_loop();
   if (valid.empty()) body.line("lane.have = " + all + ";");
   else body.line("lane.have = (1u << n) - 1u" + std::string(w.windows() ? " & ~((1u << (t.e < 0 ? (u32)-t.e : 0u)) - 1u)" : "") + ";");
-  body.open_loop();
+  for (uint16_t j : kernel.sweeps[sweep].reductions)
+    if (const Val bytes = folded_bytes(w, kernel.reductions[j]); bytes != kNoVal) body.line(lift(w, bytes, *body.words(bytes), "lane.x" + n(j)));
   for (uint16_t j : kernel.sweeps[sweep].reductions) {
     const Reduction& r = kernel.reductions[j];
+    if (folded_bytes(w, r) != kNoVal) continue;
+    body.open_loop();
     body.line("lane.x" + n(j) + "[e] = " + cast(kernel.values[r.inputs[0]].type, r.accumulate, body.at(r.inputs[0])) + ";");
   }
   body.close_loop();
@@ -360,7 +386,7 @@ void take_text(Writer& w, Body& body, size_t sweep) {
   body.line("if (lane.have != " + all + ") {");
   body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + n(w.V) + "; ++e) {");
   for (uint16_t j : kernel.sweeps[sweep].reductions)
-    body.line("    if (!(lane.have >> e & 1u)) lane.x" + n(j) + "[e] = " + identity_of(kernel.reductions[j]) + ";");
+    body.line("    if (!(lane.have >> e & 1u)) lane.x" + n(j) + "[e] = " + identity_of(w, kernel.reductions[j]) + ";");
   body.line("  }");
   body.line("}");
 }
@@ -379,14 +405,15 @@ std::string together_text(Writer& w, size_t sweep) {
       const std::string name = reducer(r.op).function;
       fold += "    " + vectors + q + " = " + name + "(" + q + ", " + reducer(r.op).tree + "(" + f + "));\n";
       meet += "    " + lanes + q + " = " + name + "(" + q + ", ::peer(" + q + ", mask));\n";
+    } else if (const Val bytes = folded_bytes(w, r); bytes != kNoVal) {
+      fold += bytes_fold_text(w, r, k, lift_of(kernel.values[bytes].type));
+      meet += online_meet_text(w, r, k);
     } else if (r.fold == Fold::online) {
       fold += "    {\n      " + t + " top = " + m + ", sum = (" + t + ")0;\n      " + vectors + "top = greatest(top, tree_max(" + f + "));\n";
       fold += "      const " + t + " base = top == lowest<" + t + ">() ? (" + t + ")0 : top;\n      " + vectors + "{\n        " + t + " y[" + V +
               "];\n        " + elements + "y[e] = " + exp_of(w, r, f + "[e]", "base") + ";\n        sum = sum + tree_add(y);\n      }\n";
       fold += "      " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + rescale(w, r, m, "top") + ") + sum;\n      " + m + " = top;\n    }\n";
-      meet += "    {\n      " + t + " top = " + m + ";\n      " + lanes + "top = greatest(top, ::peer(top, mask));\n      " + s + " = " + s + " * (" + m +
-              " == top ? (" + t + ")1 : " + rescale(w, r, m, "top") + ");\n      " + lanes + s + " = " + s + " + ::peer(" + s + ", mask);\n      " + m +
-              " = top;\n    }\n";
+      meet += online_meet_text(w, r, k);
     } else {
       fold += "    {\n      int have = 0;\n      " + vectors + "have += Whole == 2 ? " + V + " : Whole ? (x[j].have ? " + V + " : 0) : __popc(x[j].have);\n      if (Whole == 2 || have) {\n        AccOf o;\n        o.zero();\n";
       fold += "        o." + c + " = (" + t + ")have;\n        " + t + " sum = (" + t + ")0;\n        " + vectors + "sum = sum + tree_add(" + f + ");\n";

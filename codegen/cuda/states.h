@@ -29,7 +29,7 @@ std::string state_text(Writer& writer, size_t sweep, const StateLayout& layout, 
 /// Ring: `struct LaneOf<S>`, the inputs of one vector with identities for elements that are not there, and what follows for `struct AccOf`:
 /// fold (several vectors at once) and meet<Lanes> (all lanes at once). False: an argmax among them is folded vector by vector.
 bool folds_together(const Kernel& kernel, size_t sweep);
-std::string lane_text(const Kernel& kernel, size_t sweep, unsigned V);
+std::string lane_text(const Writer& writer, size_t sweep);
 std::string together_text(Writer& writer, size_t sweep);
 /// Statements that put the inputs (at hand in `body`) into `lane`.
 void take_text(Writer& writer, Body& body, size_t sweep);

@@ -2,6 +2,7 @@
 // bits whatever the alignment and the order of threads.
 
 #include <array>
+#include <bit>
 #include <map>
 
 #include "test/codegen/cuda_run.h"
@@ -346,6 +347,7 @@ INSTANTIATE_TEST_SUITE_P(Cuda, Variants, ::testing::ValuesIn(kVariants), [](cons
 // Rows that the sizes send to the ring: one run and several, odd lengths, narrow and wide types side by side, parameters of columns.
 const Case kRings[] = {
     {"softmax_bf16", "graph @g(%x: bf16[N,C]) -> bf16[N,C] { %y = softmax %x {axes=[1]}\n return %y }", shapes({{9, 36864}, {9, 36001}}), 1e-2},
+    {"softmax_u8", "graph @g(%u: u8[N,C]) -> f32[N,C] { %x = cast %u {to=f32}\n %y = softmax %x {axes=[1]}\n return %y }", shapes({{9, 36864}, {9, 50001}}), 1e-5},
     {"strict_softmax", R"(graph @g(%x: f32[N,C]) -> f32[N,C] {
        %m = reduce_max %x {axes=[1], keep=true}
        %d = sub %x, %m
@@ -553,6 +555,49 @@ TEST(CudaRun, RingsOfKnownLengths) {
     }
   for (const char* each : {"0", "1", "2"}) EXPECT_GT(fills[each], 0u) << "Fills = " << each;
   for (const char* type : {"f32", "bf16", "u8"}) EXPECT_GT(holds[type], 1u) << type;
+}
+
+// Softmax through the ring, where exp is made for bytes or of few terms: each probability, large or tiny, over its true value, whatever the row's largest
+// element is; rows of whole vectors and rows that begin and end inside of them.
+TEST(CudaRun, SoftmaxOfRings) {
+  if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
+  for (const DType type : {DType::u8, DType::i8, DType::bf16})
+    for (const int64_t length : {4096, 4033}) {
+      const bool narrow = type == DType::bf16;
+      const std::string t(name(type)), v = narrow ? "bf16" : "f32", n = std::to_string(length);
+      const Subject s = subject("graph @g(%x: " + t + "[5," + n + "]) -> " + v + "[5," + n + "] {\n %f = cast %x {to=" + v + "}\n %y = softmax %f {axes=[1]}\n return %y\n}");
+      // Of bytes a row goes down from its largest; of bf16 all of it lies far from 0, where a product with log2 e is rounded coarsely.
+      const double largest[] = {255, 128, 100, 31, 0}, lowest = type == DType::i8 ? -128 : 0;
+      std::vector<Tensor> inputs = inputs_of(s, {}, 7, false);
+      std::vector<std::vector<double>> want(5, std::vector<double>(size_t(length)));
+      for (int64_t r = 0; r < 5; ++r) {
+        double sum = 0;
+        for (int64_t e = 0; e < length; ++e) {
+          const double down = double(e * 31 % (narrow ? 20 : 90)), x = narrow ? 8 * (largest[r] - 128 - down) : std::max(0.0, largest[r] - down) + lowest;
+          const uint32_t bits = narrow ? std::bit_cast<uint32_t>(float(x)) >> 16 : uint32_t(int32_t(x));
+          std::memcpy(inputs[0].data.data() + size_t(r * length + e) * bytes(type), &bits, bytes(type));
+          sum += want[size_t(r)][size_t(e)] = std::exp(x - (narrow ? 8 * (largest[r] - 128) : largest[r] + lowest));
+        }
+        for (double& p : want[size_t(r)]) p /= sum;
+      }
+      How how;
+      how.device.multiprocessors = 3;
+      how.change = [&](Schedule& made) {
+        made = cuda::schedule(s.kernel, facts(s.kernel, dense_binding(s.kernel, {})), cuda::device(90));
+        made.skeleton = Template::ring, made.keep = Keep::shared, made.merged = true, made.threads = 96, made.min_blocks = made.rows_in_flight = 1;
+        made.cluster = 2, made.slices = 2, made.slots = 0, made.ahead = 1, made.lane[made.vector_axis] = narrow ? 8 : 4;
+        if (length % 16) made.edges = Edges::window;
+        ASSERT_EQ(cuda::settle(s.kernel, facts(s.kernel, dense_binding(s.kernel, {})), cuda::device(90), made), "") << print(made);
+      };
+      const Ran ran = run(s, {}, inputs, how);
+      ASSERT_EQ(ran.trouble, "") << t << " " << n << ": " << print(ran.schedule);
+      EXPECT_NE(ran.text.find(narrow ? "few_in_row(" : "bytes_in_row("), std::string::npos) << t << " " << n;
+      double worst = 0;
+      for (int64_t r = 0; r < 5; ++r)
+        for (int64_t e = 0; e < length; ++e)
+          if (const double p = want[size_t(r)][size_t(e)]; p > 0x1p-120) worst = std::max(worst, std::fabs(element(ran.outputs[0], r * length + e) / p - 1));
+      EXPECT_LE(worst, narrow ? 0x1.01p-8 : 3e-7) << t << " " << n << ": " << print(ran.schedule);
+    }
 }
 
 // A schedule that settles is as it was; changed by hand, what settles runs: no lane takes more at a time than each row's start allows.
