@@ -277,7 +277,9 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   const bool full = s.edges == Edges::full;
   int64_t stored = 0;
   for (Val v : view.element_stores()) stored += size_of(view, v);
-  const bool narrow = full && stored > row_bytes;  // bytes that become floats: what is written bounds a row, and slots are small
+  const bool narrow = full && stored > row_bytes;   // bytes that become floats: what is written bounds a row, and slots are small
+  const bool grows = stored > 2 * row_bytes;        // it is most of what a row moves
+  const bool small = narrow || (grows && !beside);  // slots of a team
   const size_t loads = ring_loads(view, facts).size();
   if (!loads) return std::nullopt;  // all of a row is repeated
   // Slices that hold at most so many bytes, and what else follows from cluster and slices; the slots that then fit.
@@ -309,10 +311,14 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
     s.threads = uint16_t(window ? std::max<int64_t>(128, ceil_div(ceil_div(others, ceil_div(others, most_lanes)), 32) * 32 + lanes_apart(s)) : threads_of(vectors));
     const int64_t slots = fitting(), rows = slots / s.slices;
     s.keep = slots >= s.slices ? Keep::shared : Keep::reload;
-    if (s.team) s.ahead = uint8_t(narrow ? 4 : std::clamp<int64_t>(rows - 3, 3, 5));
+    // Copies far ahead are rows that no other cluster takes any more, and a row folded ahead is one whose stores wait (rms_norm u8 [262144]: three rows ahead
+    // and nine slots 0.91, one and nine 0.92, one and four 0.94).
+    const bool few = grows && !deviations && !s.team && s.slices == 1 && slots > 4;
+    if (s.team) s.ahead = uint8_t(small ? 4 : std::clamp<int64_t>(rows - 3, 3, 5));
+    else if (few) s.ahead = 1;
     else if ((deviations || narrow) && full && s.slices == 1 && slots >= 5) s.ahead = uint8_t(std::min<int64_t>(slots - 3, s.cluster >= 16 ? 3 : 2));
     else s.ahead = slots >= 2 * s.slices + (s.column_slots == s.slices ? 1 : 2);
-    s.slots = 0;
+    s.slots = uint8_t(few ? std::clamp<int64_t>(64 * KiB / shape.slot_bytes, 4, slots) : 0);
     return fit_ring(kernel, facts, device, s).empty();
   };
   // The smallest team that holds a row, three that are folded ahead, one that comes, and the parameters (layer_norm f32 [1048576], one, two and three
@@ -323,12 +329,12 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
     for (int64_t teams = device.multiprocessors / 2; teams > 0; --teams) {
       s.team = uint16_t(device.multiprocessors / teams), s.column_slots = 0;
       if (!cut_up(1, 34 * KiB, 1)) continue;
-      if (ring_shape(kernel, s, facts.columns).part * (narrow ? row_bytes + stored : 2 * row_bytes) < 40 * KiB) break;
-      if (narrow && s.slices > 1) continue;
+      if (ring_shape(kernel, s, facts.columns).part * (small ? row_bytes + stored : 2 * row_bytes) < 40 * KiB) break;
+      if (small && s.slices > 1) continue;
       if (deviations && full && beside && s.slices == 1 && s.team <= 96 && fitting() >= 6 && take() && std::any_of(s.access.begin(), s.access.end(), [](const Access& a) { return a.early; }))
         return true;
       s.column_slots = beside ? s.slices : 0;
-      if (fitting() >= (narrow ? 6 : 5) * s.slices && take()) return true;
+      if (fitting() >= (small ? 6 : 5) * s.slices && take()) return true;
     }
     s.team = 0;
     return false;
@@ -353,12 +359,20 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
     }
     s.column_slots = 0;
   }
-  // Where a cluster has no room for the next row, or not even for one (softmax f32 [1048576]: copied again 0.83, by a team 0.92).
-  if (row > device.max_cluster * 100 * KiB && team_up()) return s;
+  // Where a cluster has no room for the next row, or not even for one (softmax f32 [1048576]: copied again 0.83, by a team 0.92), and odd rows of bytes that
+  // are many slices of one (softmax u8 [1048573]: 0.85, by a team 0.89; [1048576] 0.90 and 0.89).
+  if (row > device.max_cluster * (grows && window ? 40 : 100) * KiB && team_up()) return s;
   // Others come again for each row: through slots where they lie between pieces or rows are copied again, else lanes ask for them a slice ahead.
   const bool again = beside && !folds && !(deviations && window && V <= 4);
+  // Where stores are most of it, a block's part of a row is what memory waits for at the beginning and at the end: 65 to 85 KiB of both, in large clusters
+  // two slices of that (softmax u8 [32768]: one block 0.90, clusters of 2 0.92, of 4 0.93; [65536]: of 2 0.92, of 4 0.93; [262144]: of 4 0.89, of 8
+  // 0.93, of 16 0.91). Odd rows of 16-bit types lose by one slice (softmax bf16 [65537]: clusters of 4 0.93, of 2 with two slices 0.98).
+  auto splits = [&](int64_t cluster) {
+    if (grows) return facts.columns * (row_bytes + stored) > cluster * (cluster < 4 ? 65 : cluster < 8 ? 85 : 170) * KiB;
+    return row > cluster * 68 * KiB || (cluster < 4 && row >= 2 * cluster * 28 * KiB && !(window && V > 4));
+  };
   int64_t cluster = 1;
-  while (cluster < device.max_cluster && (row > cluster * 68 * KiB || (cluster < 4 && row >= 2 * cluster * 28 * KiB))) cluster *= 2;
+  while (cluster < device.max_cluster && splits(cluster)) cluster *= 2;
   for (int64_t slice_bytes : {34 * KiB, 16 * KiB}) {
     s.column_slots = 0;
     most_steps = steps_of(words + beside);
