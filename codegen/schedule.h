@@ -40,7 +40,7 @@ struct Schedule {
   Edges edges = Edges::tail;
   Finish finish = Finish::none;
   uint16_t threads = 1, min_blocks = 1, lanes_per_row = 1, rows_in_flight = 1, cluster = 1;
-  uint16_t steps = 0;               // lane steps of a row held on chip; 0 = looped
+  uint16_t steps = 0;               // lane steps of a row held on chip; 0 = looped. Pointwise: rows from one vector of a lane to the next; 0 = neighbours
   uint8_t slots = 0, slices = 0, ahead = 0;  // ring
   uint16_t team = 0;                // ring: blocks that hold a row together and meet in global memory, all running at once; 0: a block or a cluster
   uint8_t column_slots = 0;         // ring: slots for the parameters of a slice's columns; as many as slices: they stay; 0: lanes load them

@@ -121,7 +121,7 @@ void Emitter::have_kept(Body& body, size_t pass) const {
 }
 
 void Emitter::have_raw(Body& body, size_t pass) const {
-  for (Val v : loads(targets(pass))) body.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
+  for (Val v : loads(targets(pass))) body.have_words(v, (stays(v) ? "beside.l" : "raw.l") + n(v), k_.operands[k_.values[v].operand].type);
 }
 
 std::string Emitter::row_members() {
@@ -235,17 +235,36 @@ bool Emitter::loads_ahead(size_t pass, Val v) const {
   return copies_ && pass == folds_ && (!w_.windows() || w_.words()) && !w_.access(v).staged && !(inst.varies & view_.row_axes) && !is_computed(inst) && inst.map.guard == kNoVal;
 }
 
+// Pointwise: elements from one vector of a lane to the next, where they are rows apart; the group of rows that a number `at` is in.
+std::string Emitter::apart() {
+  const Dim& extent = k_.axes[s_.vector_axis].extent;
+  if (extent.is_constant()) return n(size_t(extent.constant()) * s_.steps);
+  return "(" + n(s_.steps) + " * " + w_.args.field(Slot::extent, s_.vector_axis) + ")";
+}
+
+std::string Emitter::group() {
+  const std::string u = s_.wide_index ? "u64" : "u32", ix = w_.index_type();
+  if (k_.axes[s_.vector_axis].extent.is_constant()) return "(" + ix + ")((" + u + ")at / (" + u + ")" + apart() + ")";
+  const std::string row = "divide(at, " + w_.args.field(Slot::magic, s_.vector_axis) + ", " + w_.args.field(Slot::shift, s_.vector_axis) + ")";
+  return "(" + ix + ")((" + u + ")" + row + " / " + n(s_.steps) + "u)";
+}
+
 // Loads and folds of each pass, straight from memory.
 void Emitter::passes() {
   holds_ = s_.skeleton == Template::ring && std::any_of(s_.access.begin(), s_.access.end(), [](const Access& a) { return a.early; });
   for (size_t pass = 0; pass <= folds_; ++pass) {
     const std::vector<Val> list = loads(targets(pass));
     std::vector<Val> besides;  // out of the slots of parameters
-    std::string members, beside, held;
+    std::string members, beside, held, staying;
     bool any_ahead = false;
-    Body load = body(4), ahead = body(4);
+    Body load = body(4), ahead = body(4), once = body(4);
     if (!copies_) load.have_policy();
     for (Val v : list) {
+      if (stays(v)) {
+        staying += "  " + w_.words_type(v) + " l" + n(v) + ";\n";
+        once.fetch(v, "beside.l" + n(v));
+        continue;
+      }
       members += "  " + w_.words_type(v) + " l" + n(v) + ";\n";
       if (copies_ && in_cut(v)) {
         load.close_loop();
@@ -278,6 +297,7 @@ void Emitter::passes() {
       load.have_words(v, "raw.l" + n(v), k_.operands[k_.values[v].operand].type);
     }
     structs_ += raw_head(pass) + " {\n" + members + "};\n";
+    if (!staying.empty()) structs_ += "struct Beside {\n" + staying + "};\n", bodies_["beside"] = once.take();
     if (copies_) functions_ += "  D u32 taken(Int<" + n(pass) + ">, const Raw<" + n(pass) + ">& raw) { return " + taken(list, s_.cut) + "; }\n";
     if (any_ahead) {
       loads_ahead_ = true;
@@ -472,6 +492,7 @@ std::vector<std::string> Emitter::skeletons() const {
 // Is it known in the text that there is no short tile, or that a row fills its lanes?
 bool Emitter::exact() const {
   if (s_.skeleton != Template::pointwise) return s_.block[s_.vector_axis] != 0;
+  if (s_.steps) return false;
   Dim rows = 1;
   for (const Axis& axis : k_.axes) rows = rows * axis.extent;
   const int64_t tile = int64_t(s_.threads) * w_.V * std::max<int>(1, s_.rows_in_flight);

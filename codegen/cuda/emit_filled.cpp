@@ -47,7 +47,7 @@ Parts Emitter::parts() {
                  {"Early", early_}, {"RowStores", !view_.row_stores().empty()}, {"Wide", s_.wide_index}, {"Streamed", w_.streamed},
                  {"Split", s_.finish == Finish::last_block}, {"Cuts", cuts_}, {"RowValues", !row_members().empty()},
                  {"RowBefore", !bodies_["row"].empty()}, {"Loads", !bodies_["load0"].empty()},
-                 {"Threads", threads}, {"Lanes", lanes}, {"WarpLanes", std::min<long>(lanes, 32)}, {"Steps", std::max<int>(1, s_.steps)}, {"R", R}, {"U", R},
+                 {"Threads", threads}, {"Lanes", lanes}, {"WarpLanes", std::min<long>(lanes, 32)}, {"Steps", std::max<int>(1, s_.steps)}, {"R", R}, {"U", R}, {"RowsApart", s_.skeleton == Template::pointwise ? s_.steps : 0},
                  {"Cluster", cluster}, {"Group", threads / lanes}, {"Apart", held && lanes < 32 ? R : 1}, {"Together", held && lanes >= 32 ? R : 1},
                  {"Lates", w_.windows() ? R : 1}, {"X", of_row}, {"Y", threads / of_row},
                  {"Ahead", shifted() && !slides(view_, s_) ? 1 : bytes <= 32 ? 4 : bytes <= 64 ? 2 : 1}};  // (shifted pieces leave no registers)
@@ -60,6 +60,7 @@ Parts Emitter::parts() {
   out.numbers["Rest"] = sector ? columns % (threads * sector) : 0;
   for (size_t s = 0; s < folds_; ++s) out.numbers["Meets" + n(s)] = keeps_rest(k_, s_, s);
   out.texts = {{"rows", product(false)}, {"columns", product(true)}};
+  if (out.numbers["RowsApart"]) out.texts["apart"] = apart(), out.texts["group"] = group();
   if (w_.streamed) out.texts["policy"] = "make_policy(" + w_.args.field(Slot::policy) + ")";
   if (s_.finish == Finish::last_block)
     out.texts.insert({{"splits", w_.args.field(Slot::splits)}, {"counters", w_.args.field(Slot::counters)}, {"states", w_.args.field(Slot::states)}});

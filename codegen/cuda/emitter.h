@@ -37,7 +37,7 @@ class Emitter {
       w_.stepped = w_.number(true), w_.first_element = "lane * " + n(w_.V) + (w_.words() ? " - skew" : "");
       w_.step_of_element = "s * " + n(size_t(s_.lanes_per_row) * size_t(std::max<int>(1, s_.cluster)) * w_.V);
     } else if (s_.skeleton == Template::pointwise && s_.rows_in_flight > 1) {
-      w_.stepped = w_.number(false), w_.first_element = "first", w_.step_of_element = "u * " + n(size_t(s_.threads) * w_.V);
+      w_.stepped = w_.number(false), w_.first_element = "first", w_.step_of_element = "u * " + (s_.steps ? apart() : n(size_t(s_.threads) * w_.V));
     } else if (s_.skeleton == Template::ring && w_.windows()) {
       w_.stepped = w_.number(true), w_.first_element = "t.from", w_.step_of_element = "t.step";
     }
@@ -81,6 +81,8 @@ class Emitter {
   size_t phase_size() const;
   std::string lead(Body& body, Val v);
   bool loads_ahead(size_t pass, Val v) const;
+  bool stays(Val load) const { return s_.skeleton == Template::pointwise && s_.steps && is_parameter(view_, load); }
+  std::string apart(), group();
   std::string taken(const std::vector<Val>& list, const std::vector<Val>& from) const;
   std::string copies();
   void place();

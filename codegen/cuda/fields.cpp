@@ -11,7 +11,7 @@ struct Row {
   std::string_view fields;
 };
 const Row kFields[] = {
-    {Template::pointwise, Keep::none, "skeleton edges threads min_blocks rows_in_flight lane axis wide dependent_launch access"},
+    {Template::pointwise, Keep::none, "skeleton edges threads min_blocks rows_in_flight steps lane axis wide dependent_launch access"},
     {Template::transpose, Keep::none, "skeleton edges threads min_blocks lane block axis wide dependent_launch access"},
     {Template::rows, Keep::registers,
      "skeleton keep edges threads min_blocks lanes_per_row rows_in_flight cluster steps slots lane block axis wide dependent_launch merged access cut"},

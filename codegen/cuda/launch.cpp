@@ -48,7 +48,13 @@ Launch launch(const Kernel& written, const Schedule& s, const Facts& facts, cons
   // wave. A second, partial wave leaves most multiprocessors idle (column sums at 1.5 waves ran at 0.86 of the copy rate).
   const int64_t resident = int64_t(device.multiprocessors) * std::max<int>(1, s.min_blocks);
   switch (s.skeleton) {
-    case Template::pointwise: blocks = ceil_div(facts.rows, int64_t(s.threads) * V * s.rows_in_flight); break;
+    case Template::pointwise:
+      blocks = ceil_div(facts.rows, int64_t(s.threads) * V * s.rows_in_flight);
+      if (s.steps) {  // a lane for each vector of the first part of every group of rows
+        const int64_t apart = s.steps * facts.extents[s.vector_axis];
+        blocks = ceil_div(ceil_div(facts.rows, apart * s.rows_in_flight) * apart, int64_t(s.threads) * V);
+      }
+      break;
     case Template::rows:
       blocks = s.keep == Keep::registers ? ceil_div(facts.rows, int64_t(s.threads / s.lanes_per_row) * s.rows_in_flight) : facts.rows;
       if (s.keep == Keep::registers && s.slots) {

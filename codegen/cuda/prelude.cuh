@@ -185,6 +185,23 @@ template <int E, Fetch F> D void fetch_shifted(Words<16>& r, const void* from, u
 #endif
   }
 }
+// B bytes that begin at any element of E bytes: out of the words that they lie in, all of which must be there.
+template <int E, Fetch F, int B> D void fetch_words(Words<B>& r, const void* from) {
+  const u32 at = (u32)(u64)from & 3, bit = at * 8;
+  const char* p = (const char*)from - at;
+  u32 word[B / 4 + 1];
+#pragma unroll
+  for (int k = 0; k < B / 4; ++k) word[k] = load4<F>(p + 4 * k, 0);
+  word[B / 4] = at ? load4<F>(p + B, 0) : 0u;
+#pragma unroll
+  for (int k = 0; k < B / 4; ++k) {
+#ifdef FUSEC_SIMT
+    r.w[k] = (u32)(((u64)word[k + 1] << 32 | word[k]) >> bit);
+#else
+    r.w[k] = __funnelshift_r(word[k], word[k + 1], bit);
+#endif
+  }
+}
 template <int P, int B> D void put(void* to, const Words<B>& r) {
   char* p = (char*)to;
   if constexpr (P == 16 && B == 16) {

@@ -78,6 +78,16 @@ void policy_of_row(Settling& c) {
   for (size_t i = 0; i < c.s.access.size(); ++i) c.s.access[i].streamed &= std::count(row.begin(), row.end(), c.view.accesses[i]) > 0;
 }
 
+std::string pointwise(Settling& c) {
+  Schedule& s = c.s;
+  if (c.kernel.has_reductions()) return "skeleton=pointwise: the kernel reduces";
+  const bool parameters = std::any_of(c.view.accesses.begin(), c.view.accesses.end(), [&](Val v) { return is_parameter(c.view, v); });
+  if (!c.view.flat || !parameters || s.rows_in_flight < 2) s.steps = 0;
+  if (!s.steps) return "";
+  if (s.steps * c.facts.extents[s.vector_axis] % c.V) return "steps=" + text(s.steps) + ": vectors that many rows apart do not begin with the same column";
+  return "";
+}
+
 std::string rows(Settling& c) {
   Schedule& s = c.s;
   if (!c.view.kernel.has_reductions()) return "skeleton=rows: the kernel reduces nothing";
@@ -193,7 +203,7 @@ std::string settle(const Kernel& written, const Facts& facts, const Device& devi
   for (size_t i = 0; i < c.view.folds(); ++i) c.state = std::max(c.state, state_layout(kernel, i, column_like ? unsigned(c.V) : 1).bytes);
   if (kernel.scans() != (s.skeleton == Template::scan)) return "skeleton=scan: running sums take it, and nothing else does";
   switch (s.skeleton) {
-    case Template::pointwise: return kernel.has_reductions() ? "skeleton=pointwise: the kernel reduces" : "";
+    case Template::pointwise: return pointwise(c);
     case Template::transpose:
       if (kernel.has_reductions() || tile_axis(s) < 0) return "skeleton=transpose: two tiled axes and no reduction are expected";
       return s.threads == 256 ? "" : "skeleton=transpose: threads=256 is expected";

@@ -57,6 +57,9 @@ std::optional<Dim> step(const Kernel& kernel, const Inst& access, unsigned axis)
 /// Numbers of the loads that vary along all axes.
 std::vector<size_t> element_loads(const View& view);
 
+/// A load that varies along the vector axis alone: a parameter of the columns.
+bool is_parameter(const View& view, Val load);
+
 /// Is its place computed (a gather)? Does a guard say for each element of a vector whether it is there?
 bool is_computed(const Inst& access);
 bool is_guarded(const View& view, const Inst& access);

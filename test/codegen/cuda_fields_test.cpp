@@ -72,7 +72,7 @@ TEST(CudaFields, OneThatIsNotReadIsNamedWithThoseThatAre) {
     ASSERT_FALSE(choice) << edit;
     const std::string field = std::string(edit).substr(0, std::string_view(edit).find('='));
     EXPECT_EQ(choice.error().message, "schedule of g0 set by hand: " + std::string(edit) + " counts for nothing: skeleton=pointwise does not look at " + field +
-                                          ", but at skeleton, edges, threads, min_blocks, rows_in_flight, lane, axis, wide, dependent_launch, access");
+                                          ", but at skeleton, edges, threads, min_blocks, rows_in_flight, steps, lane, axis, wide, dependent_launch, access");
   }
   EXPECT_TRUE(Chooser::make({"slots=0", "keep=none", "steps=0"}, "")->choose(0, kernel, f, *scheduler)) << "nothing is asked for";
 }

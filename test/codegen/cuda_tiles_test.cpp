@@ -70,6 +70,23 @@ const Case kSliding[] = {
        return %y })", 1e-2},
 };
 
+// Parameters of the columns under vectors that run on into the next row: several of them, beside values of rows and of planes.
+const Case kBeside[] = {
+    {"gelu_bf16", "graph @g(%x: bf16[N,C], %b: bf16[C]) -> bf16[N,C] { %t = add %x, %b\n %y = gelu %t\n return %y }", 0},
+    {"f32", "graph @g(%x: f32[N,C], %b: f32[C]) -> f32[N,C] { %y = add %x, %b\n return %y }", 0},
+    {"bytes", R"(graph @g(%u: u8[N,C], %v: u8[C], %b: f32[1,C], %r: f32[N,1]) -> f32[N,C] {
+       %w = add %u, %v
+       %x = cast %w {to=f32}
+       %s = mul %x, %r
+       %y = add %s, %b
+       return %y })", 0},
+    {"planes", R"(graph @g(%x: f16[N,3,C], %b: f16[C], %p: f16[3,C], %z: f16[C]) -> (f16[N,3,C], f16[N,3,C]) {
+       %s = add %x, %b
+       %t = mul %s, %p
+       %y = max %x, %z
+       return %t, %y })", 0},
+};
+
 std::vector<Tensor> inputs_of(const Subject& s, const Sizes& sizes) {
   std::vector<Tensor> out;
   for (const Port& port : s.graph.inputs()) {
@@ -167,6 +184,31 @@ TEST(Tiles, ColumnsAndParametersThatBeginAnywhere) {
       if (s.skeleton == Template::column && rows > 1 && columns % 16 == 1) {
         EXPECT_TRUE(s.access[0].staged) << print(s);
       }
+    }
+}
+
+// A lane's vectors are rows apart and share what they fetched of the parameters: groups of rows that are whole and that are not, a loop over the grid.
+TEST(Tiles, ParametersBesideVectorsThatAreRowsApart) {
+  size_t apart = 0, words = 0;
+  for (const Case& c : kBeside)
+    for (auto [rows, columns] : {std::pair{1024, 3}, {331, 17}, {140, 31}, {67, 129}, {64, 521}, {259, 523}}) {
+      const Schedule s = checked(c, {{"N", rows}, {"C", columns}});
+      apart += s.steps > 0;
+      for (const Access& a : s.access) words += s.steps && a.bytes == 4;
+    }
+  EXPECT_GE(apart, 12u);
+  EXPECT_GE(words, 10u);
+  const Subject s = subject(kBeside[0].text);
+  const Sizes sizes{{"N", 331}, {"C", 131}};
+  const std::vector<Tensor> inputs = inputs_of(s, sizes);
+  for (int pieces : {2, 4, 16})
+    for (bool wide : {false, true}) {
+      How how;
+      how.most_blocks = wide ? 2 : 0;
+      how.change = [&](Schedule& s) { s.wide_index = wide, s.rows_in_flight = 3, s.access[1].bytes = uint8_t(pieces); };
+      const Ran ran = run(s, sizes, inputs, how);
+      EXPECT_EQ(ran.trouble, "") << print(ran.schedule);
+      EXPECT_EQ(ran.outputs, *evaluate(s.graph, inputs)) << print(ran.schedule);
     }
 }
 
