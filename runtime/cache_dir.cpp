@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <random>
 
+#include "lib/support/files.h"
 #include "lib/support/limits.h"
 #include "runtime/log.h"
 
@@ -65,7 +66,7 @@ std::optional<std::string> slurp(int dir, const std::string& name, bool* missing
 
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
+    const ssize_t n = write_some(fd, text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
     text.remove_prefix(n);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fcntl.h>
+#include <csignal>
+#include <ctime>
 #include <exception>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -29,7 +31,7 @@ std::string why(int error) { return std::generic_category().message(error); }
 int write_all(int fd, std::span<const std::string_view> pieces) {
   for (std::string_view bytes : pieces)
     while (!bytes.empty()) {
-      const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+      const ssize_t n = write_some(fd, bytes.data(), bytes.size());
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return errno;
       bytes.remove_prefix(static_cast<size_t>(n));
@@ -76,6 +78,22 @@ Result<std::string> read_rest(int fd, const std::string& path) {
 }
 
 }  // namespace
+
+ssize_t write_some(int fd, const void* bytes, size_t size) {
+  sigset_t limit, before, pending;
+  ::sigemptyset(&limit);
+  ::sigaddset(&limit, SIGXFSZ);
+  ::sigpending(&pending);
+  ::pthread_sigmask(SIG_BLOCK, &limit, &before);
+  const ssize_t n = ::write(fd, bytes, size);
+  const int error = errno;
+  const timespec now{};
+  if (n < 0 && error == EFBIG && !::sigismember(&pending, SIGXFSZ))
+    while (::sigtimedwait(&limit, nullptr, &now) < 0 && errno == EINTR) {}
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return n;
+}
 
 Result<std::string> read_file(const std::string& path) {
   const auto fail = [&](int error) { return input_error("cannot read " + path + ": " + why(error)); };

@@ -1,6 +1,8 @@
 #pragma once
 // Whole files, read and written at once.
 
+#include <sys/types.h>
+
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +16,9 @@ namespace fusec {
 Result<std::string> read_file(const std::string& path);
 /// The same of what is left of standard input.
 Result<std::string> read_standard_input();
+
+/// write(2), but that a limit on the size of files (RLIMIT_FSIZE) is EFBIG and no signal, whatever this process does with signals.
+ssize_t write_some(int fd, const void* bytes, size_t size);
 
 /// Replaces a file in one step: a temporary file beside it, synced, then renamed, so that no reader ever sees half of it and a
 /// failure leaves the old one and nothing else. What is no regular file (/dev/stdout, a pipe) is written directly.

@@ -520,6 +520,22 @@ int end_of_all(const fs::path& dir, const std::string& how, int signal) {
   return status;
 }
 
+TEST_F(Cli, AFileThatMayNotGrowIsAnError) {
+  write("f.fus", kGraph);
+  const Ran printed = run("ops", "ulimit -f 1;");
+  EXPECT_EQ(printed.status, 3);
+  EXPECT_NE(printed.err.find("cannot write to standard output"), std::string::npos) << printed.err;
+  const Ran written = run("emit f.fus --target sm_90 --as cuda -o text", "ulimit -f 1;");
+#if FUSEC_HAS_CUDA
+  EXPECT_EQ(written.status, 3) << written.err;
+  EXPECT_NE(written.err.find("File too large"), std::string::npos) << written.err;
+#endif
+  EXPECT_TRUE(!fs::exists(dir / "text") || fs::is_empty(dir / "text"));
+#if FUSEC_HAS_CPU
+  EXPECT_EQ(run("run f.fus --dim N=4 --device cpu -q --check", "ulimit -f 1;").status, 0) << "kernels stay in memory";
+#endif
+}
+
 TEST_F(Cli, NothingOutlivesAReducer) {
   write("s.fus", "graph @s(%x: f32[64]) -> f32[64] {\n  %y = neg %x\n  return %y\n}\n");
   for (const char* how : {"reduce s.fus -- sh -c 'exec sleep 61'", "reduce s.fus -- sh -c 'sleep 61; exit 1'"})

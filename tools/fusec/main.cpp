@@ -1,6 +1,7 @@
 // fusec: the table of subcommands. Each file beside this one is one of them.
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <algorithm>
 #include <charconv>
 #include <iostream>
@@ -165,5 +166,6 @@ int main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error, as on a full disk
   return fusec::cli::main(argc, argv);
 }

@@ -63,6 +63,7 @@ int status_of(const std::vector<std::string>& command, const std::string& file, 
   const pid_t parent = ::getpid(), child = ::fork();
   if (child == 0) {
     for (int signal : kEnds) ::signal(signal, SIG_DFL);
+    ::signal(SIGXFSZ, SIG_DFL);
     ::setpgid(0, 0);
     die_with(parent);
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
