@@ -303,7 +303,12 @@ void Body::store(Val store) {
   const bool each = w_.scattered(store) || !w_.contiguous(store);
   const std::string valid = w_.valid();
   const bool tail = !valid.empty();
-  const std::string pieces = cuda::put(std::min<size_t>(w_.access(store).bytes, size * w_.V), size * w_.V, address(store), words);
+  const size_t piece = std::min<size_t>(w_.access(store).bytes, size * w_.V);
+  if (!each && !where_.empty()) {
+    line(open + "put_where<" + dec(piece) + ">(" + where_ + ", " + address(store) + ", " + words + ");");
+    return;
+  }
+  const std::string pieces = cuda::put(piece, size * w_.V, address(store), words);
   if (!each && !tail) {
     line(open + pieces);
     return;
@@ -317,7 +322,7 @@ void Body::store(Val store) {
     indent_ += 2;
   }
   open_loop();
-  std::string condition = tail ? valid : "";
+  std::string condition = !where_.empty() ? where_ : tail ? valid : "";
   if (guard != kNoVal && w_.view.wide(guard)) condition += (condition.empty() ? "" : " && ") + at(guard);
   line((condition.empty() ? "" : "if (" + condition + ") ") + one + offset(store, "e") + "), " + words + ", e);");
   close_loop();

@@ -25,6 +25,8 @@ class Body {
   }
   /// Is there a variable `policy` for streamed loads?
   void have_policy() { policy_ = true; }
+  /// Stores whole vectors, or where this expression is false none: what comes before them stands in no branch.
+  void store_where(const std::string& there) { where_ = there; }
   /// Emits what the targets need.
   void need(const std::vector<Val>& targets);
   /// Emits the fetch of a load into `words`, with its guard; `n` valid elements. Guards and extras must be at hand.
@@ -62,6 +64,7 @@ class Body {
   std::string out_;
   int indent_;
   bool loop_ = false, policy_ = false;
+  std::string where_;
   std::map<Val, std::string> have_;
   std::map<Val, std::pair<std::string, DType>> words_;
   std::map<Val, std::string> pairs_;  // words that hold a value's pairs

@@ -425,12 +425,17 @@ void Emitter::finishes() {
 
 void Emitter::stores() {
   if (!held_) {
-    Body store = body(4);
-    have_raw(store, folds_);
-    if (softmax_) probabilities_text(w_, store, *softmax_);
-    store.need(targets(folds_));
-    for (Val v : view_.element_stores()) store.store(v);
-    function("store(const Args& a, const At& t, int n, const Raw<" + n(folds_) + ">& raw, const Row& row)", store.take());
+    auto store = [&](const std::string& name, const std::string& which, const std::string& where) {
+      Body out = body(4);
+      have_raw(out, folds_);
+      if (softmax_) probabilities_text(w_, out, *softmax_);
+      out.store_where(where);
+      out.need(targets(folds_));
+      for (Val v : view_.element_stores()) out.store(v);
+      function(name + "(const Args& a, const At& t, " + which + ", const Raw<" + n(folds_) + ">& raw, const Row& row)", out.take());
+    };
+    store("store", "int n", "");
+    if (s_.skeleton == Template::ring && w_.windows() && w_.V > 1) store("store_where", "bool there", "there");
   }
   Body rows = body(4);
   for (Val v : view_.row_stores()) rows.store(v);

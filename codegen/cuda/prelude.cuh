@@ -217,6 +217,24 @@ template <int P, int B> D void put(void* to, const Words<B>& r) {
     else *(u8*)(p + k) = (u8)(r.w[k / 4] >> 8 * (k % 4));
   }
 }
+// The same in pieces of 8 and 16 bytes by a predicate: a branch would part what the compiler otherwise puts side by side.
+template <int P, int B> D void put_where(bool there, void* to, const Words<B>& r) {
+#ifndef FUSEC_SIMT
+  if constexpr (P == 16 || P == 8) {
+#pragma unroll
+    for (int k = 0; k < B / P; ++k) {
+      const u64 at = __cvta_generic_to_global((char*)to + k * P);
+      if constexpr (P == 16)
+        asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.v4.b32 [%1], {%2, %3, %4, %5}; }" ::"r"((u32)there), "l"(at), "r"(r.w[k * 4]), "r"(r.w[k * 4 + 1]),
+                     "r"(r.w[k * 4 + 2]), "r"(r.w[k * 4 + 3]));
+      else
+        asm volatile("{ .reg .pred p; setp.ne.u32 p, %0, 0; @p st.global.v2.b32 [%1], {%2, %3}; }" ::"r"((u32)there), "l"(at), "r"(r.w[k * 2]), "r"(r.w[k * 2 + 1]));
+    }
+    return;
+  }
+#endif
+  if (there) put<P>(to, r);
+}
 // One element of E bytes, number e of a vector, from or to its own address: strided and guarded accesses, ends of rows.
 template <int E, int B> D void fetch_one(Words<B>& r, int e, const void* p) {
   if constexpr (E == 1) r.w[e / 4] = (r.w[e / 4] & ~(0xffu << 8 * (e % 4))) | (u32)*(const u8*)p << 8 * (e % 4);

@@ -292,7 +292,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         turn.next();
       }
       if constexpr (uses_columns<S>() && !kApart) wait_for_columns();
-      if (!is_apart()) in_phase<S>(t, [&](auto phase) { each(from, to, raw, [&](int j) { with_columns(phase, j, vector(j), K::V, raw[j]); }); });
+      if (!is_apart()) in_phase<S>(t, [&](auto phase) { each(from, to, raw, [&](int j, bool there = true) { with_columns(phase, j, there ? vector(j) : 0, K::V, raw[j]); }); });
       if constexpr (uses_columns<S>() && !kStay) {
         __syncwarp();
         if (lane == 0) barrier_arrive(sh.columns_empty + columns_slot + (columns_taken & K::zero(a)));
@@ -414,7 +414,20 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       typedef typename K::template Raw<K::Folds> Raw;
       auto one = [&](int n, const Raw& raw) { K::store(a, t, n, raw, row); };
       sweep<K::Folds>(t, row, K::Kept ? turn : early, one, [&](Ix from, Ix to, const Raw (&raw)[Steps], auto with_columns) {
-        whole_vectors(t, from, to, [&](int j) { with_columns(j), one(K::V, raw[j]); }, [](int) {});
+        if constexpr (kApart) {
+          // All of a lane's vectors are calculated, whatever is in the slot, and those that are there are stored.
+          const Ix last = whole_before(to);
+#pragma unroll
+          for (int j = 0; j < Steps; ++j) {
+            const Ix e = from + vector(j);
+            const bool there = e < last && (!K::Windows || j > 0 || e >= 0);
+            vector_at(from, j, t);
+            with_columns(j, there);
+            K::store_where(a, t, there, raw[j], row);
+          }
+        } else {
+          whole_vectors(t, from, to, [&](int j) { with_columns(j), one(K::V, raw[j]); }, [](int) {});
+        }
       });
     }
   }
