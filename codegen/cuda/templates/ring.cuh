@@ -422,6 +422,9 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
             const Ix e = from + vector(j);
             const bool there = e < last && (!K::Windows || j > 0 || e >= 0);
             vector_at(from, j, t);
+#ifdef FUSEC_SIMT
+            if (!there) continue;  // it holds against a kernel that it reads what nobody wrote
+#endif
             with_columns(j, there);
             K::store_where(a, t, there, raw[j], row);
           }
