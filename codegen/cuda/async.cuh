@@ -29,19 +29,16 @@ D void barrier_arrive(u64* barrier, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"((u32)__cvta_generic_to_shared(barrier)), "r"(bytes) : "memory");
 #endif
 }
-// `Peers`: some of what it waits for comes from other blocks of the cluster.
-template <bool Peers> D void barrier_wait(u64* barrier, u32 parity) {
+// What other blocks of the cluster send into shared memory is seen behind this, too. An acquire of the cluster's scope would only clear the L1 beside it,
+// which nothing that is sent goes through; CUTLASS waits for what peers send like this.
+D void barrier_wait(u64* barrier, u32 parity) {
 #ifdef FUSEC_SIMT
   simt_mbarrier_wait(barrier, parity);
 #else
   u32 done;
   do {
-    if constexpr (Peers)
-      asm volatile("{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-                   : "=r"(done) : "r"((u32)__cvta_generic_to_shared(barrier)), "r"(parity) : "memory");
-    else
-      asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-                   : "=r"(done) : "r"((u32)__cvta_generic_to_shared(barrier)), "r"(parity) : "memory");
+    asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                 : "=r"(done) : "r"((u32)__cvta_generic_to_shared(barrier)), "r"(parity) : "memory");
   } while (!done);
 #endif
 }

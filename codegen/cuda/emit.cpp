@@ -435,7 +435,7 @@ void Emitter::stores() {
       function(name + "(const Args& a, const At& t, " + which + ", const Raw<" + n(folds_) + ">& raw, const Row& row)", out.take());
     };
     store("store", "int n", "");
-    if (s_.skeleton == Template::ring && w_.windows() && w_.V > 1) store("store_where", "bool there", "there");
+    if (stores_where()) store("store_where", "bool there", "there");
   }
   Body rows = body(4);
   for (Val v : view_.row_stores()) rows.store(v);

@@ -79,6 +79,7 @@ class Emitter {
   void tiles();
   std::string slot_offset(Val v) const, column_offset(Val v) const, column_fetch(Val v);
   size_t phase_size() const;
+  bool stores_where() const;
   std::string lead(Body& body, Val v);
   bool loads_ahead(size_t pass, Val v) const;
   bool stays(Val load) const { return s_.skeleton == Template::pointwise && s_.steps && is_parameter(view_, load); }

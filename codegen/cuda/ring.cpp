@@ -57,10 +57,18 @@ int64_t largest_state(const Kernel& kernel) {
   return int64_t(state);
 }
 
-/// Shared memory beside the slots: states and barriers, for as many warps as there may be.
-int64_t states_and_barriers(const Kernel& kernel, const Schedule& s) {
-  const int64_t warps = (s.ahead > 3 ? s.threads : kMostThreads) / 32;
-  return 2 * KiB + results(s) * (warps + std::max<int>(1, s.cluster) + 1) * largest_state(kernel);
+/// Bytes of what is calculated once a row, and of the reciprocals kept with it.
+int64_t row_values(const View& view) {
+  int64_t out = 0;
+  for (Val v = 0; v < view.kernel.values.size(); ++v)
+    if (view.kernel.values[v].kind != Kind::store && view.level(v) == Level::row) out += 2 * int64_t(bytes(compute_type(view.kernel.values[v].type)));
+  return out;
+}
+
+/// Shared memory beside the slots: states, rows and barriers, for as many warps as there may be.
+int64_t states_and_barriers(const View& view, const Schedule& s) {
+  const int64_t warps = (s.ahead > 3 ? s.threads : kMostThreads) / 32, state = largest_state(view.kernel);
+  return 2 * KiB + results(s) * ((warps + std::max<int>(1, s.cluster)) * state + std::max(state, row_values(view)));
 }
 
 /// Where vectors may be short, a warp apart takes those of a row, and 30 others of a slice (ring.cuh).
@@ -89,7 +97,7 @@ bool folds_columns(const View& view, const Schedule& s) {
 
 /// The same for calls that differ in alignment: with the space for pieces at both ends of a slice.
 int64_t slots_that_fit(const Kernel& kernel, const Schedule& s, const RingShape& shape, size_t loads, const Device& device) {
-  const int64_t beside = states_and_barriers(kernel, s);
+  const int64_t beside = states_and_barriers(View(kernel, s.vector_axis), s);
   if (beside > 46 * KiB) return 0;
   const int64_t room = device.shared_per_block / std::max<int>(1, s.min_blocks) - 1 * KiB - beside - columns_held(kernel, s, shape);
   return std::clamp<int64_t>(room / (shape.slice * shape.row_bytes + 16 * int64_t(loads)), 0, kMostSlots);

@@ -34,7 +34,7 @@ template <int Cluster, int Bytes> struct Meeting {
 #pragma unroll
       for (int w = 0; w < (int)(sizeof(A) / 8); ++w) send(to + w, words[w], barrier, threadIdx.x);
     }
-    barrier_wait<true>(barrier, turn / 2 & 1);
+    barrier_wait(barrier, turn / 2 & 1);
     ++turn;
     acc.get(inbox + threadIdx.x % Cluster);
     butterfly<Cluster>(acc);

@@ -6,6 +6,7 @@
 //   compute     fold a row's slices, give their states to the publisher; later store from the same slots, which are then free
 //   publisher   merges the states of the block's warps and sends the result to every block of the cluster, or posts it for the team
 //   gatherer    merges what the blocks sent (clusters and teams)
+//               the last of the two also calculates what follows from a row's state, once a block
 //   parameters  copies the parameters of the block's columns into slots of their own, where K::Columns of them stand there; those that stay the
 //               publisher copies, before its first row
 //
@@ -57,7 +58,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     u64 full[Slots], empty[Slots], columns_full[ColumnSlots], columns_empty[ColumnSlots], folded[kResults], arrived[kResults], merged[kResults], queued[kQueue];
     __align__(16) char states[kResults][kWarps][K::AccBytes];
     __align__(16) char inbox[kResults][Cluster][K::AccBytes];
-    __align__(16) char result[kResults][K::AccBytes];
+    __align__(16) Row rows[kResults];
     __align__(16) u64 outbox[K::AccBytes / 8];
     u32 queue[kQueue];
   };
@@ -88,7 +89,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   // Row number i of this cluster or team.
   RD u32 row_at(u32 i) {
     if constexpr (Team > 1) return row_of_turn(i);
-    barrier_wait<(Cluster > 1)>(sh.queued + i % kQueue, i / kQueue & 1);
+    barrier_wait(sh.queued + i % kQueue, i / kQueue & 1);
     return sh.queue[i % kQueue];
   }
   // The same, known already.
@@ -107,7 +108,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     const u64 again = K::Kept ? policy : K::policy_of_last(a);
     for (u32 i = 0;; ++i) {
       // A row is taken as late as possible: when there is room for its first slice, or none but two are under way.
-      if constexpr (K::Copies) barrier_wait<false>(sh.empty + early.slot, early.parity ^ 1);
+      if constexpr (K::Copies) barrier_wait(sh.empty + early.slot, early.parity ^ 1);
       else if (i >= 2) wait_merged((i - 1) * K::Folds - 1);
       if constexpr (Cluster > 1) barrier_arrive(sh.queued + i % kQueue, 4u);
       if (Team == 1 && rank == 0) {
@@ -128,7 +129,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         const Ix begin = begin_of(t), end = end_of(begin);
         for (int sweep = 0; sweep <= (K::Kept ? 0 : Last); ++sweep)
           for (int s = 0; s < Slices; ++s) {
-            if (sweep + s) barrier_wait<false>(sh.empty + early.slot, early.parity ^ 1);
+            if (sweep + s) barrier_wait(sh.empty + early.slot, early.parity ^ 1);
             const Ix from = begin + s * slice, to = from + slice < end ? from + slice : end;
             K::issue(a, t, from, to, slice, slot_at(early.slot), sh.full + early.slot, sweep == Last ? again : policy);
             early.next();
@@ -153,7 +154,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     } else {
       for (u32 i = 0; row_at(i) != kDone; ++i)
         for (int s = 0; s < Slices; ++s) {
-          barrier_wait<false>(sh.columns_empty + beside.slot, beside.parity ^ 1);
+          barrier_wait(sh.columns_empty + beside.slot, beside.parity ^ 1);
           issue_columns(s, beside.slot);
           beside.next();
         }
@@ -161,7 +162,25 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   }
 
   // --- publisher and gatherer: state q = row * Folds + sweep ----------------------------------------------------------------------
-  RD void wait_merged(u32 q) { barrier_wait<false>(sh.merged + q % kResults, q / kResults & 1); }
+  RD void wait_merged(u32 q) { barrier_wait(sh.merged + q % kResults, q / kResults & 1); }
+  // What follows from state q, which all lanes of the warp hold, for the compute warps.
+  template <int S, class Acc> RD void conclude(u32 q, const Acc& acc) {
+    At t{};
+    Row row;
+    const u32 number = row_again(q / K::Folds);
+    if constexpr (S == 0) {
+      start(number, t, row);
+    } else {
+      K::row_at(a, (Ix)number, t);
+      row = sh.rows[(q - 1) % kResults];
+    }
+    K::finish(Int<S>(), a, t, K::V, acc, row);
+    if (lane == 0) {
+      sh.rows[q % kResults] = row;
+      barrier_arrive(sh.merged + q % kResults);
+    }
+    __syncwarp();
+  }
   // The states of N warps or blocks, merged by the lanes of a warp.
   template <int N, class Acc> RD void meet_all(const Acc* states, Acc& acc) {
     if constexpr ((N & (N - 1)) == 0) {
@@ -176,7 +195,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   template <int S> RD void publish(u32 q) {
     typedef typename K::template Acc<S> Acc;
     const u32 r = q % kResults;
-    barrier_wait<false>(sh.folded + r, q / kResults & 1);
+    barrier_wait(sh.folded + r, q / kResults & 1);
     Acc acc;
     meet_all<kWarps>((const Acc*)sh.states[r], acc);
     if constexpr (Cluster > 1) {
@@ -190,9 +209,8 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       __syncwarp();
       post_state<Team, Acc>(board_at(q), sh.outbox, rank, q + 1);
       if (lane == 0) barrier_arrive(sh.arrived + r);  // the states of the warps have been read
-    } else if (lane == 0) {
-      acc.put((Acc*)sh.result[r]);
-      barrier_arrive(sh.merged + r);
+    } else {
+      conclude<S>(q, acc);
     }
     __syncwarp();
     if constexpr (S + 1 < K::Folds) publish<S + 1>(q + 1);
@@ -202,19 +220,16 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     const u32 r = q % kResults;
     Acc acc;
     if constexpr (Team > 1) {
-      barrier_wait<false>(sh.arrived + r, q / kResults & 1);
+      barrier_wait(sh.arrived + r, q / kResults & 1);
       collect_states<Team>(board_at(q), q + 1, acc);
       meet<32>(acc);
     } else {
       if (lane == 0) barrier_arrive(sh.arrived + r, (u32)(Cluster * sizeof(Acc)));
-      barrier_wait<true>(sh.arrived + r, q / kResults & 1);
+      barrier_wait(sh.arrived + r, q / kResults & 1);
       meet_all<Cluster>((const Acc*)sh.inbox[r], acc);
-      __syncwarp();
     }
-    if (lane == 0) {
-      acc.put((Acc*)sh.result[r]);
-      barrier_arrive(sh.merged + r);
-    }
+    __syncwarp();
+    conclude<S>(q, acc);
     if constexpr (S + 1 < K::Folds) gather<S + 1>(q + 1);
   }
 
@@ -244,11 +259,11 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         for (int j = 0; j < Steps; ++j) raw[j] = next[j];
         if (s + 1 < Slices) load_ahead<S>(t, from + slice, end, next);
       }
-      if constexpr (K::Copies && (S == 0 || !K::Kept)) barrier_wait<false>(sh.full + turn.slot, turn.parity);
+      if constexpr (K::Copies && (S == 0 || !K::Kept)) barrier_wait(sh.full + turn.slot, turn.parity);
       const u32 columns_slot = kStay ? s : beside.slot;
       const char* columns_here = nullptr;
       auto wait_for_columns = [&] {
-        barrier_wait<false>(sh.columns_full + columns_slot, kStay ? 0 : beside.parity);
+        barrier_wait(sh.columns_full + columns_slot, kStay ? 0 : beside.parity);
         columns_here = columns_at(columns_slot);
       };
       if constexpr (uses_columns<S>() && kApart) wait_for_columns();
@@ -399,13 +414,10 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       barrier_arrive(sh.folded + r);
     }
   }
-  // After fold S: its result, the sweeps that follow it, and the stores.
+  // After fold S: what follows from it, later sweeps, and the stores.
   template <int S> RD void finish(At& t, Row& row, u32 q, Turn<Slots> turn) {
-    typedef typename K::template Acc<S> Acc;
     wait_merged(q);
-    Acc acc;
-    acc.get((const Acc*)sh.result[q % kResults]);
-    K::finish(Int<S>(), a, t, K::V, acc, row);
+    row = sh.rows[q % kResults];
     if constexpr (S + 1 < K::Folds) {
       Turn<Slots> now = turn;
       fold<S + 1>(t, row, q + 1, K::Kept ? now : early);
@@ -414,7 +426,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       typedef typename K::template Raw<K::Folds> Raw;
       auto one = [&](int n, const Raw& raw) { K::store(a, t, n, raw, row); };
       sweep<K::Folds>(t, row, K::Kept ? turn : early, one, [&](Ix from, Ix to, const Raw (&raw)[Steps], auto with_columns) {
-        if constexpr (kApart) {
+        if constexpr (K::StoresWhere) {
           // All of a lane's vectors are calculated, whatever is in the slot, and those that are there are stored.
           const Ix last = whole_before(to);
 #pragma unroll
@@ -461,7 +473,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       if (stored == folded) break;
       At t{};
       Row row;
-      start(row_again(stored), t, row);
+      K::row_at(a, (Ix)row_again(stored), t);
       finish<0>(t, row, stored * K::Folds, late);
       if (rank == 0 && threadIdx.x == 0) K::row_store(a, t, 1, row);
       if constexpr (K::Kept)
