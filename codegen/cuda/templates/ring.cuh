@@ -163,7 +163,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
 
   // --- publisher and gatherer: state q = row * Folds + sweep ----------------------------------------------------------------------
   RD void wait_merged(u32 q) { barrier_wait(sh.merged + q % kResults, q / kResults & 1); }
-  // What follows from state q, which all lanes of the warp hold, for the compute warps.
+  // What follows from state q, for the compute warps: by one lane.
   template <int S, class Acc> RD void conclude(u32 q, const Acc& acc) {
     At t{};
     Row row;
@@ -175,11 +175,8 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       row = sh.rows[(q - 1) % kResults];
     }
     K::finish(Int<S>(), a, t, K::V, acc, row);
-    if (lane == 0) {
-      sh.rows[q % kResults] = row;
-      barrier_arrive(sh.merged + q % kResults);
-    }
-    __syncwarp();
+    sh.rows[q % kResults] = row;
+    barrier_arrive(sh.merged + q % kResults);
   }
   // The states of N warps or blocks, merged by the lanes of a warp.
   template <int N, class Acc> RD void meet_all(const Acc* states, Acc& acc) {
@@ -209,7 +206,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       __syncwarp();
       post_state<Team, Acc>(board_at(q), sh.outbox, rank, q + 1);
       if (lane == 0) barrier_arrive(sh.arrived + r);  // the states of the warps have been read
-    } else {
+    } else if (lane == 0) {
       conclude<S>(q, acc);
     }
     __syncwarp();
@@ -227,9 +224,9 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       if (lane == 0) barrier_arrive(sh.arrived + r, (u32)(Cluster * sizeof(Acc)));
       barrier_wait(sh.arrived + r, q / kResults & 1);
       meet_all<Cluster>((const Acc*)sh.inbox[r], acc);
+      __syncwarp();
     }
-    __syncwarp();
-    conclude<S>(q, acc);
+    if (lane == 0) conclude<S>(q, acc);
     if constexpr (S + 1 < K::Folds) gather<S + 1>(q + 1);
   }
 
