@@ -57,11 +57,19 @@ int64_t largest_state(const Kernel& kernel) {
   return int64_t(state);
 }
 
-/// Bytes of what is calculated once a row, and of the reciprocals kept with it.
+/// Bytes of what is calculated once a row for its elements, its stores and later sweeps, each with a reciprocal.
 int64_t row_values(const View& view) {
+  const auto& values = view.kernel.values;
+  std::vector<bool> used(values.size());
+  for (const Reduction& r : view.kernel.reductions)
+    for (Val v : r.inputs) used[v] = true;
+  for (Val user = 0; user < values.size(); ++user)
+    each_operand(values[user], [&](Val v) {
+      if (view.level(user) != Level::row || values[user].kind == Kind::store || view.stages[user] != view.stages[v]) used[v] = true;
+    });
   int64_t out = 0;
-  for (Val v = 0; v < view.kernel.values.size(); ++v)
-    if (view.kernel.values[v].kind != Kind::store && view.level(v) == Level::row) out += 2 * int64_t(bytes(compute_type(view.kernel.values[v].type)));
+  for (Val v = 0; v < values.size(); ++v)
+    if (used[v] && view.level(v) == Level::row) out += 2 * int64_t(bytes(compute_type(values[v].type)));
   return out;
 }
 
@@ -287,7 +295,7 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   for (Val v : view.element_stores()) stored += size_of(view, v);
   const bool narrow = full && stored > row_bytes;   // bytes that become floats: what is written bounds a row, and slots are small
   const bool grows = stored > 2 * row_bytes;        // it is most of what a row moves
-  const bool small = narrow || (grows && !beside);  // slots of a team
+  const bool small = narrow || (grows && (!beside || deviations));  // slots of a team
   const size_t loads = ring_loads(view, facts).size();
   if (!loads) return std::nullopt;  // all of a row is repeated
   // Slices that hold at most so many bytes, and what else follows from cluster and slices; the slots that then fit.
