@@ -166,7 +166,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   // What follows from state q, for the compute warps: by one lane.
   template <int S, class Acc> RD void conclude(u32 q, const Acc& acc) {
     At t{};
-    Row row;
+    Row row{};
     const u32 number = row_again(q / K::Folds);
     if constexpr (S == 0) {
       start(number, t, row);
