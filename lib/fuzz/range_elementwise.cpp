@@ -154,12 +154,12 @@ struct Elementwise {
   DType type;                   // of the data operands
 
   /// Sets of results: first all operands' values, then the rest.
-  Status compute() {
+  Status compute(const Sizes& sizes) {
     std::vector<size_t> pick(args.size(), 0);
     for (;;) {
       std::vector<const Tensor*> tensors;
       for (size_t a = 0; a < args.size(); ++a) tensors.push_back(&args[args[a].same_as].choices[pick[args[a].same_as]]);
-      Result<Tensor> result = evaluate_node(node, tensors, {});
+      Result<Tensor> result = evaluate_node(node, tensors, sizes);
       if (!result) return result.error();
       results.push_back(std::move(*result));
       size_t a = 0;
@@ -252,7 +252,7 @@ struct Elementwise {
 
 }  // namespace
 
-Status elementwise_ranges(const Node& node, std::span<const Ranges* const> args, Numerics numerics, Ranges& out) {
+Status elementwise_ranges(const Node& node, std::span<const Ranges* const> args, const Sizes& sizes, Numerics numerics, Ranges& out) {
   const DType type = args[node.op == Op::select ? 1 : 0]->value.dtype;
   const bool reads_sign = node.op == Op::bitcast || node.op == Op::copysign;  // of a NaN, which is open
   Elementwise e{node, {}, slack(node, type, numerics), {}, Order(node.type.dtype), type};
@@ -266,7 +266,7 @@ Status elementwise_ranges(const Node& node, std::span<const Ranges* const> args,
     e.args.push_back(std::move(operand));
   }
   if (node.op != Op::select)
-    if (Status s = e.compute(); !s) return s;
+    if (Status s = e.compute(sizes); !s) return s;
   RangeWriter write(out);
   for (int64_t k = 0; k < count; ++k) write.put(k, e.at(k));
   return Done{};

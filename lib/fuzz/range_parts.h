@@ -51,7 +51,7 @@ class RangeWriter {
 };
 
 /// `out.value` is the reference's; the rest is filled in.
-Status elementwise_ranges(const Node& node, std::span<const Ranges* const> args, Numerics numerics, Ranges& out);
+Status elementwise_ranges(const Node& node, std::span<const Ranges* const> args, const Sizes& sizes, Numerics numerics, Ranges& out);
 /// `graph` is looked at for the pairs that one sweep may carry; `ranges` has every earlier node.
 Status reduce_ranges(const Graph& graph, const Node& node, std::span<const Ranges> ranges, const Sizes& sizes, Numerics numerics, Ranges& out);
 

@@ -50,7 +50,7 @@ Result<std::vector<Ranges>> evaluate_ranges(const Graph& graph, std::span<const 
     if (is_view(node.op)) done = view_ranges(node, args, *sizes, all[id]);
     else if (is_reduce(node.op)) done = reduce_ranges(*primitives, node, all, *sizes, numerics, all[id]);
     else if (is_scan(node.op)) done = scan_ranges(node, *args[0], numerics, all[id]);
-    else if (is_elementwise(node.op)) done = elementwise_ranges(node, args, numerics, all[id]);
+    else if (is_elementwise(node.op)) done = elementwise_ranges(node, args, *sizes, numerics, all[id]);
     if (!done) return done.error();
   }
   std::vector<Ranges> out;

@@ -67,6 +67,17 @@ TEST_F(FuzzCli, OptionsThatMakeNoSenseAreInputErrors) {
   EXPECT_EQ(run("n.fus"), 2);
   EXPECT_NE(read("err").find("--dim N="), std::string::npos) << read("err");
   EXPECT_EQ(run("n.fus --dim N=5 --count 20 --device reference"), 0) << read("err");
+  EXPECT_NE(read("out").find("held to every bit: 100,"), std::string::npos) << read("out");
+  std::ofstream(dir / "a.fus") << "graph @g(%x: f32[N]) -> i64[] {\n  %y = argmax %x\n  return %y\n}\n";
+  EXPECT_EQ(run("a.fus --dim N=0"), 2) << "nothing is tried";
+  EXPECT_NE(read("err").find("the reference evaluates it for no seed"), std::string::npos) << read("err");
+}
+
+TEST_F(FuzzCli, WhatComesAfterASumOfSymbolicRowsIsComparedToo) {
+  std::ofstream(dir / "s.fus") << "graph @g(%x: f32[N,C]) -> f32[N,C] {\n  %y = softmax %x {axes=[1]}\n  return %y\n}\n";
+  EXPECT_EQ(run("s.fus --dim N=2 --dim C=50 --count 4 --device reference"), 0) << read("err");
+  EXPECT_EQ(read("out").find("to a bound: 0,"), std::string::npos) << read("out");
+  EXPECT_EQ(read("out").find("refused"), std::string::npos) << read("out");
 }
 
 TEST_F(FuzzCli, ACheckKnowsOfAddendsThatCancel) {

@@ -38,7 +38,7 @@ struct FuzzOptions {
 /// What all processes of a run add up.
 struct Counts {
   std::atomic<int64_t> drawn[kOps][kDTypes];  // nodes of each op, by the type of their first operand, or their own
-  std::atomic<int64_t> exact, within, free;
+  std::atomic<int64_t> exact, within, free, refused;
 };
 
 std::string_view word(Numerics n) { return n == Numerics::fast ? "fast" : n == Numerics::fused ? "fused" : "strict"; }
@@ -98,8 +98,10 @@ struct Fuzzer {
     const uint64_t seed = options.seed + uint64_t(k);
     const fuzz::Failing first = drawn(seed);
     fuzz::Compared compared;
-    const std::string wrong = trial(how, first.graph, first.sizes, seed, &compared);
+    std::string refused;
+    const std::string wrong = trial(how, first.graph, first.sizes, seed, &compared, &refused);
     count(first.graph, compared);
+    if (!refused.empty() && counts->refused++ == 0 && graph) std::cerr << ("seed " + std::to_string(seed) + ": " + refused + "\n") << std::flush;
     if (wrong.empty()) return true;
     std::cerr << ("seed " + std::to_string(seed) + ": " + printable(one_line(wrong)).substr(0, 200) + "; shrinking\n") << std::flush;
     report(seed, first, wrong, [&](const fuzz::Failing& next) { return trial(how, next.graph, next.sizes, seed); });
@@ -209,8 +211,11 @@ int run_fuzz(const FuzzOptions& options) {
   std::string devices;
   for (const std::string& device : fuzzer->how.devices) devices += (devices.empty() ? "" : ", ") + device;
   std::cout << "drawn: " << drawn_text(counts) << "; elements held to every bit: " << counts.exact << ", to a bound: " << counts.within
-            << ", to nothing: " << counts.free << "\n" << out.done << " graphs on " << devices << ", " << out.failed << " failed, " << fixed(double(out.done) / seconds, 1) << " a second\n";
+            << ", to nothing: " << counts.free << "\n" << out.done << " graphs on " << devices << ", " << out.failed << " failed, " << fixed(double(out.done) / seconds, 1) << " a second";
+  if (counts.refused) std::cout << "; the reference refused " << counts.refused;
+  std::cout << "\n";
   if (stopped_by()) return std::cerr << "stopped by signal " << stopped_by() << "\n", 128 + stopped_by();
+  if (fuzzer->graph && out.done && counts.refused == out.done) return fail(input_error(options.file + ": the reference evaluates it for no seed"));
   return out.failed ? 1 : 0;
 }
 

@@ -106,7 +106,8 @@ Result<std::string> run_on(const TrialOptions& options, const std::string& devic
 
 }  // namespace
 
-std::string trial(const TrialOptions& options, const Graph& graph, const Sizes& sizes, uint64_t seed, fuzz::Compared* compared) {
+std::string trial(const TrialOptions& options, const Graph& graph, const Sizes& sizes, uint64_t seed, fuzz::Compared* compared,
+                  std::string* refused) {
   std::vector<fuzz::Placed> inputs;
   std::vector<Tensor> values;
   for (const Port& port : graph.inputs()) {
@@ -115,7 +116,11 @@ std::string trial(const TrialOptions& options, const Graph& graph, const Sizes& 
     values.push_back(inputs.back().tensor);
   }
   const Result<std::vector<fuzz::Ranges>> want = fuzz::evaluate_ranges(graph, values, options.numerics);
-  if (!want) return want.error().kind == Error::input ? "" : "reference: " + want.error().text();
+  if (!want && want.error().kind != Error::input) return "reference: " + want.error().text();
+  if (!want) {
+    if (refused) *refused = want.error().text();
+    return "";
+  }
   for (const std::string& device : options.devices) {
     const Result<std::string> wrong = run_on(options, device, graph, sizes, seed, inputs, *want, compared);
     if (!wrong || !wrong->empty()) return device + ": " + (wrong ? *wrong : wrong.error().text());

@@ -18,7 +18,8 @@ struct TrialOptions {
 
 /// "" when each device's outputs are what they may be and no byte beside them was touched; else the device and what is wrong. Inputs
 /// and outputs may lie strided and off their alignment, an output sometimes in an input's memory. A graph that the reference evaluator
-/// refuses, such as an argmax of nothing, passes.
-std::string trial(const TrialOptions& options, const Graph& graph, const Sizes& sizes, uint64_t seed, fuzz::Compared* compared = nullptr);
+/// refuses, such as an argmax of nothing, passes; `refused` says why.
+std::string trial(const TrialOptions& options, const Graph& graph, const Sizes& sizes, uint64_t seed, fuzz::Compared* compared = nullptr,
+                  std::string* refused = nullptr);
 
 }  // namespace fusec::cli
