@@ -234,7 +234,7 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
                " = " + c + " + o." + c + ";\n    } else if (" + c + " == (" + t + ")0) {\n      " + c + " = o." + c + "; " + m + " = o." + m + "; " + s +
                " = o." + s + ";\n    } else if (o." + c + " != (" + t + ")0) {\n      const " + t + " count = " + c + " + o." + c + ", r = (" + t +
                ")1 / count, d = o." + m + " - " + m + ";\n      " + s + " = (" + s + " + o." + s + ") + (d * d) * (" + c + " * o." + c + " * r);\n      " + m +
-               " = " + m + " * (" + c + " * r) + o." + m + " * (o." + c + " * r);\n      " + c + " = count;\n    }\n";
+               " = " + m + " + d * (o." + c + " * r);\n      " + c + " = count;\n    }\n";
     }
   }
   std::string out = "template <> struct __align__(8) " + self + " {\n  enum { Meets = " + n(rest) + ", Words = " + n(words) + " };\n" + members;
@@ -420,9 +420,11 @@ std::string together_text(Writer& w, size_t sweep) {
       fold += "        o." + m + " = sum / o." + c + ";\n        " + vectors + "{\n          " + t + " y[" + V + "];\n          " + elements + "{\n";
       fold += "            const " + t + " d = " + f + "[e] - o." + m + ";\n            y[e] = Whole || (x[j].have >> e & 1u) ? d : (" + t + ")0;\n          }\n";
       fold += "          o." + s + " = o." + s + " + (Whole == 2 || x[j].have ? " + squares_text(type, "y", w.V) + " : (" + t + ")0);\n        }\n        merge(o);\n      }\n    }\n";
-      meet += "    {\n      " + t + " count = " + c + ", sum = " + c + " * " + m + ";\n      " + lanes + "count = count + ::peer(count, mask), sum = sum + ::peer(sum, mask);\n";
-      meet += "      const " + t + " mean = count == (" + t + ")0 ? sum : sum / count, d = " + m + " - mean;\n      " + s + " = " + s + " + " + c +
-              " * (d * d);\n      " + lanes + s + " = " + s + " + ::peer(" + s + ", mask);\n      " + c + " = count;\n      " + m + " = mean;\n    }\n";
+      // About the mean of the first, so that equal ones stay. c d d, not c (d d): a lane without elements has a d, whose square may be infinite.
+      meet += "    {\n      const " + t + " base = __shfl_sync(0xffffffffu, " + m + ", 0, Lanes);\n      " + t + " count = " + c + ", sum = " + c + " * (" + m +
+              " - base);\n      " + lanes + "count = count + ::peer(count, mask), sum = sum + ::peer(sum, mask);\n";
+      meet += "      const " + t + " mean = count == (" + t + ")0 ? base : base + sum / count, d = " + m + " - mean;\n      " + s + " = " + s + " + " + c +
+              " * d * d;\n      " + lanes + s + " = " + s + " + ::peer(" + s + ", mask);\n      " + c + " = count;\n      " + m + " = mean;\n    }\n";
     }
   }
   // Whole: 1, a vector is all there or not at all; 2, all are there.
