@@ -158,17 +158,13 @@ void Body::fetch(Val load, const std::string& words) {
     w_.index(w_.view.vector_axis);  // asks for it; of the vector's first element it is in `t`
     const std::string at = "t.i" + dec(w_.view.vector_axis), left = "left" + dec(load), exists = tail ? "n == " + dec(w_.V) + " && " : "";
     const bool once = known >= int64_t(w_.V);  // a vector meets one end at most
-    // More elements than the vector has, which have to be there.
-    const bool by_pieces = w_.access(load).bytes == 16, by_words = size < 4 && w_.access(load).bytes == 4;
-    const std::string most = by_pieces ? dec(2 * w_.V) + " <= " : dec(w_.V) + (by_words ? " < " : " <= ");
+    const bool by_words = size < 4 && w_.access(load).bytes == 4;  // one more element than the vector has
     if (once) line("const " + w_.index_type() + " " + left + " = " + columns + " - " + at + ";");
     if (known < 512 && once) {
       line("{");
     } else {
-      line("if (" + exists + at + " + " + most + columns + ") {");
-      const std::string shifts = dec(size) + ", " + w_.fetch_kind(load, false) + ">(" + words + ", " + p + " + " + at;
-      if (by_pieces) line("  fetch_shifted<" + shifts + ", 0);");
-      else if (by_words) line("  fetch_words<" + shifts + ");");
+      line("if (" + exists + at + " + " + dec(w_.V) + (by_words ? " < " : " <= ") + columns + ") {");
+      if (by_words) line("  fetch_words<" + dec(size) + ", " + w_.fetch_kind(load, false) + ">(" + words + ", " + p + " + " + at + ");");
       else line("  " + cuda::fetch(size, size * w_.V, w_.fetch_kind(load, false), words, p + " + " + at, "0"));
       line("} else {");
     }

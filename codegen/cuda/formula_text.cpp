@@ -43,6 +43,8 @@ std::vector<Range> ranges(const Formula& f) {
     if (s.kind != Step::compute) continue;
     if (s.op == Op::abs) out[i].low = 0;
     if (s.op == Op::add) out[i] = {out[s.args[0]].low + out[s.args[1]].low, out[s.args[0]].high + out[s.args[1]].high};
+    if (s.op == Op::fma && out[s.args[0]].low >= 0 && out[s.args[1]].low >= 0)
+      out[i] = {out[s.args[0]].low * out[s.args[1]].low + out[s.args[2]].low, out[s.args[0]].high * out[s.args[1]].high + out[s.args[2]].high};
     const Step& test = f.steps[s.args[0]];
     if (s.op != Op::select || test.kind != Step::compute || test.args[0] != s.args[2] || test.args[1] != s.args[1]) continue;
     const Range bound = out[s.args[1]], x = out[s.args[2]];

@@ -96,8 +96,6 @@ void choose_pieces(Scene& c) {
     const Inst& inst = c.kernel.values[v];
     Access a;
     a.bytes = uint8_t(largest_piece(c.view, c.s, c.facts, i));
-    // Out of words: the pieces' way takes more instructions.
-    if (c.view.flat && is_parameter(c.view, v)) a.bytes = std::min<uint8_t>(a.bytes, uint8_t(std::max<size_t>(4, c.size(v))));
     a.streamed = inst.kind == Kind::load && c.view.wide(v) && inst.varies == all && a.bytes >= 4 && !is_computed(inst) && !is_guarded(c.view, inst);
     c.s.access.push_back(a);
   }
@@ -162,8 +160,16 @@ void pointwise(Scene& c) {
   const int64_t moved = std::max<int64_t>(1, c.loaded + c.stored);
   const bool arithmetic = c.formulas || c.heavy * int64_t(c.V) >= 3 * moved;
   int64_t U = std::clamp<int64_t>(pow2_ceil(ceil_div(arithmetic ? 64 : 32, moved)), 1, 8);
-  while (U > 1 && U * c.stored > 32) U /= 2;  // stores leave at their own pace: u8 images to f32 0.96 with 2 vectors, 0.94 with 4
-  c.s.steps = rows_apart(c, U);
+  // Stores leave at their own pace: u8 images to f32 0.96 with 2 vectors, 0.94 with 4. Not where a formula takes longer (u8 + bias, gelu 0.87, 0.81).
+  while (U > 1 && U * c.stored > 32 && !(c.formulas && U * c.loaded <= 16)) U /= 2;
+  // Parameters fetched once count where instructions do (bf16, u8 + bias, gelu; of f32 neighbours are 0.5 % better). Of rows whose parameters stay in
+  // the L1 four vectors are better than two (bf16 [257] 0.99, 0.96; [32769] 0.96, 0.98).
+  bool four = false;
+  if (c.heavy * int64_t(c.V) >= 5 * moved) {
+    c.s.steps = rows_apart(c, U);
+    const uint16_t steps = U == 2 && c.loaded == 16 && c.V == 8 && vector_extent(c) <= 20 * 1024 ? rows_apart(c, 4) : uint16_t(0);
+    if ((four = steps != 0)) U = 4, c.s.steps = steps;
+  }
   c.s.rows_in_flight = uint16_t(U);
   // Much in flight of little arithmetic a byte is asked for by smaller blocks, which come and go more evenly (int8 dequantise: 1.04 of the copy
   // rate, by blocks of 256 1.02).
@@ -172,6 +178,7 @@ void pointwise(Scene& c) {
   c.s.min_blocks = blocks_for(c.s.threads, registers);
   // One load of 16 bytes a vector: full occupancy costs no spills and is worth it (gelu of bf16: 32 registers 1.006 of the copy rate, 36 0.964).
   if (c.formulas && U * c.loaded <= 32) c.s.min_blocks = uint16_t(2048 / c.s.threads);
+  if (four) c.s.min_blocks = 12;
 }
 
 /// Loads that are contiguous along another axis than the vector axis are staged through shared memory, when both axes are long

@@ -157,11 +157,8 @@ int64_t largest_piece(const View& view, const Schedule& s, const Facts& facts, s
   const int64_t moved = row ? factor_of(view.kernel, inst.map.extra[0]) * size : 0;
   const Facts::Access& f = facts.access[access];
   const bool neighbours = view.flat ? view.linear(inst, false) == Dim(1) : f.step[axis] == 1;
-  // Beside vectors that run on into the next row a parameter begins anywhere: out of the words or the two pieces that its vector lies in.
-  if (view.flat && !neighbours && is_parameter(view, v) && walks(inst, axis) && f.step[axis] == 1) {
-    if (size * V == 16 && f.align % 16 == 0) return 16;
-    return size < 4 && size * V % 4 == 0 && f.align % 4 == 0 ? 4 : size;
-  }
+  // Beside vectors that run on into the next row a parameter begins anywhere: single elements, or out of words.
+  if (view.flat && !neighbours && is_parameter(view, v) && walks(inst, axis) && f.step[axis] == 1 && size < 4 && size * V % 4 == 0 && f.align % 4 == 0) return 4;
   if (!view.wide(v) || (computed && !row) || is_guarded(view, inst) || !neighbours) return size;
   auto fits = [&](int64_t p) {
     if (f.align % p || moved % p) return false;

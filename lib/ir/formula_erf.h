@@ -29,26 +29,36 @@ F erfc(F x) {
   return select(x < 0, fma(part, -K::tiny, 2), part * K::tiny);
 }
 
-/// Φ(-a) e^(a²/2) (a + k) of v = a / (a + k). In f64 the many terms need a variable centred in its interval.
+/// gelu of f32: max(x, 0) + 2^r 2^n q M(q), where 2^(n + r) = 2^(-c a²) and q = a / (slope a + center). q is a product with a reciprocal, which
+/// no device has to guard; c has one part, since M makes good what it lacks; the square enters r unrounded. 2^n is shifted into the normal
+/// numbers and M out of them, by 26 binades, so that nothing underflows before the result does. (M has the sign: of a negated fma g++ makes one
+/// whose zeros have the other.)
 template <class F>
-F mills(F v) {
-  if constexpr (sizeof(Scalar<F>) == 4) return horner(v, TermsOf<F>::mills);
-  else return horner(fma(v, 2, -1), TermsOf<F>::mills);
+F short_gelu(F x) {
+  using K = FormatOf<F>;
+  constexpr auto offset = K::round + K::bias + K::mills_exponent;
+  const F a = at_most(abs(x), F(K::mills_high));
+  const F q = 1 / fma(a, K::mills_slope, K::mills_center) * a;
+  const F square = a * a, rest = fma(a, a, -square), c = -K::log2e / 2;
+  const F sum = fma(square, c, offset);
+  const F n = sum - offset;
+  const F r = fma(rest, c, fma(square, c, -n));
+  const F scaled = from_bits<F>(bits(sum) << K::mantissa) * q;
+  const F part = fma(r * horner(r, TermsOf<F>::exp2_half), scaled, scaled);
+  return fma(part, horner(q, TermsOf<F>::mills), at_least(x, F(-0.0)));  // the bound keeps -0
 }
 
 template <class F>
 F gelu(F x) {
   using K = FormatOf<F>;
-  const F a = at_most(abs(x), F(K::mills_high));
-  const F sum = a + K::mills_center;
-  F v = a / sum;
   if constexpr (sizeof(Scalar<F>) == 4) {
-    // The same quotient, by steps that no device has to guard: a reciprocal of 1.75 to 16.25, and what the product misses put back.
-    const F r = 1 / sum, q = a * r;
-    v = fma(fma(-sum, q, a), r, q);
+    return short_gelu(x);
+  } else {
+    // max(x, 0) - a Φ(-a); Φ(-a) e^(a²/2) (a + k) is a polynomial of v = a / (a + k), centred in its interval
+    const F a = at_most(abs(x), F(K::mills_high));
+    const F v = a / (a + K::mills_center);
+    return fma(gauss(a, 0.5).times_tiny(v * horner(fma(v, 2, -1), TermsOf<F>::mills)), -K::tiny, at_least(x, F(-0.0)));
   }
-  // max(x, 0) - a Φ(-a); the bound keeps -0
-  return fma(gauss(a, 0.5).times_tiny(v * mills(v)), -K::tiny, at_least(x, F(-0.0)));
 }
 
 }  // namespace fusec::formulas

@@ -29,7 +29,7 @@ struct Format<float> {
   static constexpr float linear = 0x1p-26f, quadratic = 0x1p23f; // |x| below: f(x) = x; above: x² + 1 is x²
   static constexpr float erf_high = 3.95f;                       // 1
   static constexpr float erfc_high = 10.25f, erfc_center = 1.5f;
-  static constexpr float mills_high = 14.5f, mills_center = 1.75f;
+  static constexpr float mills_high = 14.5f, mills_exponent = 26, mills_slope = 0.4665f, mills_center = 1.2159f;
 
   static constexpr float gelu_tanh_high = 11;
   static constexpr int cube_bits = 16;  // without its last 16 bits a number has an exact cube

@@ -1,7 +1,7 @@
 #pragma once
 // Formulas whose result is bf16 or f16 (R): the same kind of steps in f32, only as many as the result's 8 or 11 bits need.
 //
-//   f32 gelu: 39 steps, a reciprocal, relative error 2^-22      bf16 gelu: 18 steps, no division, relative error 2^-13
+//   f32 gelu: 35 steps, a reciprocal, relative error 2^-22      bf16 gelu: 18 steps, no division, relative error 2^-13
 //
 // No step divides, looks at a table or branches. Everything relative to f32 is generous: r = x log2 e - n needs no second
 // part of log2 e, a reciprocal starts from a subtraction of bits. Scales are powers of two that coefficients carry, so that

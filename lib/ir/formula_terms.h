@@ -15,6 +15,8 @@ struct Terms<float> {
   static constexpr float expm1[] = {0x1.fffffe0000000p-2f, 0x1.5554aa0000000p-3f, 0x1.55579c0000000p-5f, 0x1.122c5c0000000p-7f, 0x1.6ab9320000000p-10f};
   /// 2^r = 1 + r p(r), |r| ≤ 1; error 0.239, unrounded 0.195 (2^-24)
   static constexpr float exp2[] = {0x1.62e4320000000p-1f, 0x1.ebfbfe0000000p-3f, 0x1.c6af680000000p-5f, 0x1.3b1eea0000000p-7f, 0x1.5dd0680000000p-10f, 0x1.48450e0000000p-13f, 0x1.eede1a0000000p-17f};
+  /// 2^r = 1 + r p(r), |r| ≤ 1/2; error 0.184, unrounded 0.0332 (2^-24)
+  static constexpr float exp2_half[] = {0x1.62e4320000000p-1f, 0x1.ebfc1a0000000p-3f, 0x1.c6ad620000000p-5f, 0x1.3af9cc0000000p-7f, 0x1.5fe4700000000p-10f, 0x1.67ada40000000p-13f};
   /// log(1 + f) = f + f² p(f), |f| ≤ 1/3; error 0.0837, unrounded 0.075 (2^-24)
   static constexpr float log[] = {-0x1.0000000000000p-1f, 0x1.5554fa0000000p-2f, -0x1.ffff900000000p-3f, 0x1.99d54a0000000p-3f, -0x1.55801a0000000p-3f, 0x1.1e8baa0000000p-3f, -0x1.f64ca40000000p-4f, 0x1.1fb57e0000000p-3f, -0x1.011bbe0000000p-3f};
   /// log2(1 + f) = f / ln 2 + f² p(f), |f| ≤ 1/3; error 0.0862, unrounded 0.075 (2^-24)
@@ -23,8 +25,8 @@ struct Terms<float> {
   static constexpr float log10[] = {-0x1.bcb7b20000000p-3f, 0x1.287a2c0000000p-3f, -0x1.bcb6720000000p-4f, 0x1.63f7d00000000p-4f, -0x1.28c0460000000p-4f, 0x1.f206020000000p-5f, -0x1.b1070a0000000p-5f, 0x1.f2cbd20000000p-5f, -0x1.cbf81a0000000p-5f};
   /// log(erfc -b) = b + b p(b), -3.95 ≤ b ≤ 0; error 0.0712, unrounded 0.0671 (2^-24)
   static constexpr float erf[] = {0x1.06eba80000000p-3f, -0x1.45f3000000000p-1f, 0x1.a4f8c00000000p-4f, 0x1.39b76c0000000p-6f, -0x1.63e2320000000p-13f, -0x1.b752e60000000p-10f, -0x1.4e39820000000p-11f, -0x1.f2ae960000000p-14f, -0x1.3b22040000000p-17f};
-  /// Φ(-a) e^(a²/2) (a + k) = p(v), v = a / (a + k), 0 ≤ a ≤ 14.5, k = 1.75; error 0.431, unrounded 0.407 (2^-24)
-  static constexpr float mills[] = {0x1.c000000000000p-1f, -0x1.6314840000000p-2f, -0x1.d490c80000000p-3f, -0x1.0c8dc60000000p-6f, 0x1.b96fb40000000p-5f, 0x1.70a5e40000000p-4f, -0x1.16224c0000000p-6f, -0x1.1c98c00000000p-5f, 0x1.6397160000000p-3f, -0x1.f5360e0000000p-3f, 0x1.8472f00000000p-4f};
+  /// -2^-26 Φ(-a) 2^(c a²) (k a + l) = p(q), q = a / (k a + l), 0 ≤ a ≤ 12.95, k = 0.4665, l = 1.2159, c = log2 e / 2 in f32; error 0.099, unrounded 0.0728 (2^-24)
+  static constexpr float mills[] = {-0x1.3745380000000p-27f, 0x1.398a9e0000000p-28f, -0x1.016cea0000000p-31f, -0x1.e829720000000p-33f, 0x1.6c5f3a0000000p-42f, 0x1.7405100000000p-36f, -0x1.21ad700000000p-38f, 0x1.b2a6f40000000p-38f, -0x1.d962840000000p-39f, 0x1.232a560000000p-41f};
   /// erfc(a) e^(a²) (a + k) = p(2 v - 1), v = a / (a + k), 0 ≤ a ≤ 10.25, k = 1.5; error 0.266, unrounded 0.232 (2^-24)
   static constexpr float erfc[] = {0x1.edf4880000000p-1f, -0x1.0404ec0000000p-1f, 0x1.35bffe0000000p-4f, 0x1.8754220000000p-5f, -0x1.0a7c340000000p-7f, -0x1.366b580000000p-7f, -0x1.85c28a0000000p-11f, 0x1.decc8e0000000p-10f, 0x1.8435dc0000000p-11f, -0x1.6651900000000p-13f, -0x1.28aa120000000p-13f};
   /// sin r = r + r z p(z), z = r² ≤ 1.0; error 0.0056, unrounded 0.000995 (2^-24)

@@ -34,6 +34,21 @@ def tail_row(name, what, f, top, k, terms, centred):
     return name, meaning, terms, interval, lambda v: f(a(v)) * (a(v) + k), lambda v: 1 / f(a(v)) / (a(v) + k)
 
 
+def short_mills():
+    """For gelu of f32. Of 280 pairs of slope and center drawn with center / slope from 2.5 to 2.66, where ten terms leave little, this one, fitted
+    on 90 points, makes the least largest error of gelu over all operands, roundings included (others: up to 4.1 ulp; nine terms: from 3.9 on). What
+    log2 e / 2 has lost in f32 is in here; beyond 12.95 gelu is denormal."""
+    slope, center, top = f32("0.4665"), f32("1.2159"), mp.mpf("12.95")
+    c = f32(mp.log(mp.e, 2)) / 2
+
+    def f(q):
+        a = center * q / (1 - slope * q)
+        return -mp.erfc(a / root(2)) / 2 * 2**(c * a * a) * (slope * a + center) / 2**26
+
+    return ("mills", f"-2^-26 Φ(-a) 2^(c a²) (k a + l) = p(q), q = a / (k a + l), 0 ≤ a ≤ 12.95, k = {mp.nstr(slope, 4)}, l = {mp.nstr(center, 5)}, c = log2 e / 2 in f32",
+            10, (0, top / (slope * top + center)), f, lambda q: 1 / f(q), 90)
+
+
 def rows(T):
     single = T == f32
 
@@ -51,6 +66,9 @@ def rows(T):
            lambda r: (mp.expm1(r) - r) / r**2, lambda r: r**2 / mp.expm1(r))
     yield ("exp2", "2^r = 1 + r p(r), |r| ≤ 1", pick(7, 14), (-1, 1),
            lambda r: mp.expm1(r * ln2) / r, lambda r: r / 2**r)
+    if single:
+        yield ("exp2_half", "2^r = 1 + r p(r), |r| ≤ 1/2", 6, (-mp.mpf("0.5001"), mp.mpf("0.5001")),
+               lambda r: mp.expm1(r * ln2) / r, lambda r: r / 2**r)
     yield ("log", "log(1 + f) = f + f² p(f), |f| ≤ 1/3", pick(9, 20), third,
            lambda f: (mp.log1p(f) - f) / f**2, lambda f: f**2 / mp.log1p(f))
     for base in (2, 10):
@@ -59,7 +77,7 @@ def rows(T):
                lambda f, L=1 / mp.log(base): f**2 / mp.log1p(f) / L)
     yield ("erf", f"log(erfc -b) = b + b p(b), -{end} ≤ b ≤ 0", pick(9, 24), (-end, 0),
            lambda b: mp.log(mp.erfc(-b)) / b - 1, lambda b: b * mp.erfc(-b) / mp.erf(-b))
-    yield tail_row("mills", "Φ(-a) e^(a²/2)", mills, pick(14.5, 39), pick(1.75, 4), pick(11, 23), not single)
+    yield short_mills() if single else tail_row("mills", "Φ(-a) e^(a²/2)", mills, 39, 4, 23, True)
     yield tail_row("erfc", "erfc(a) e^(a²)", scaled_erfc, pick(10.25, 27.5), pick(1.5, 3.078125), pick(11, 23), True)
     yield ("sin", f"sin r = r + r z p(z), z = r² ≤ {mp.nstr(angle, 3)}", pick(4, 6), (0, angle),
            lambda z: (mp.sin(root(z)) / root(z) - 1) / z, lambda z: z * root(z) / mp.sin(root(z)))
@@ -83,10 +101,10 @@ def rows(T):
 
 def table(T, ctype, bits, suffix, only):
     print("template <>\nstruct Terms<%s> {" % ctype)
-    for name, meaning, terms, (low, high), f, w in rows(T):
+    for name, meaning, terms, (low, high), f, w, *grid in rows(T):
         if only and name not in only:
             continue
-        c, left, ideal = fit(f, w, range(terms), low, high, T)
+        c, left, ideal = fit(f, w, range(terms), low, high, T, *grid)
         left, ideal = (mp.nstr(e * 2**bits, 3) for e in (left, ideal))
         print(f"  /// {meaning}; error {left}, unrounded {ideal} (2^-{bits})")
         print("  static constexpr %s %s[] = {%s};" % (ctype, name, ", ".join(float(v).hex() + suffix for v in c)))
