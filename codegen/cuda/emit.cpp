@@ -144,6 +144,7 @@ std::string Emitter::row_stage(size_t stage, std::string*) {
   }
   auto keep = [&](Val v, const std::string& value) {
     if (!crosses_[v]) {
+      out.close_loop();
       out.line("const " + c_type(compute_type(k_.values[v].type)) + " v" + n(v) + " = " + value + ";");
       return out.have(v, "v" + n(v));
     }
