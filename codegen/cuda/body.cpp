@@ -158,12 +158,13 @@ void Body::fetch(Val load, const std::string& words) {
     w_.index(w_.view.vector_axis);  // asks for it; of the vector's first element it is in `t`
     const std::string at = "t.i" + dec(w_.view.vector_axis), left = "left" + dec(load), exists = tail ? "n == " + dec(w_.V) + " && " : "";
     const bool once = known >= int64_t(w_.V);  // a vector meets one end at most
-    const bool by_words = size < 4 && w_.access(load).bytes == 4;  // one more element than the vector has
+    const bool by_words = size < 4 && w_.access(load).bytes == 4;
+    const size_t behind = by_words ? 4 / size - 1 : 0;  // elements that may share the last word
     if (once) line("const " + w_.index_type() + " " + left + " = " + columns + " - " + at + ";");
     if (known < 512 && once) {
       line("{");
     } else {
-      line("if (" + exists + at + " + " + dec(w_.V) + (by_words ? " < " : " <= ") + columns + ") {");
+      line("if (" + exists + at + " + " + dec(w_.V + behind) + " <= " + columns + ") {");
       if (by_words) line("  fetch_words<" + dec(size) + ", " + w_.fetch_kind(load, false) + ">(" + words + ", " + p + " + " + at + ");");
       else line("  " + cuda::fetch(size, size * w_.V, w_.fetch_kind(load, false), words, p + " + " + at, "0"));
       line("} else {");
