@@ -178,11 +178,7 @@ template <int E, Fetch F> D void fetch_shifted(Words<16>& r, const void* from, u
       r.w[k] = word[k];
       continue;
     }
-#ifdef FUSEC_SIMT
-    r.w[k] = (u32)(((u64)word[k + 1] << 32 | word[k]) >> bit);
-#else
     r.w[k] = __funnelshift_r(word[k], word[k + 1], bit);
-#endif
   }
 }
 // B bytes that begin at any element of E bytes: out of the words that they lie in, all of which must be there.
@@ -195,11 +191,7 @@ template <int E, Fetch F, int B> D void fetch_words(Words<B>& r, const void* fro
   word[B / 4] = at ? load4<F>(p + B, 0) : 0u;
 #pragma unroll
   for (int k = 0; k < B / 4; ++k) {
-#ifdef FUSEC_SIMT
-    r.w[k] = (u32)(((u64)word[k + 1] << 32 | word[k]) >> bit);
-#else
     r.w[k] = __funnelshift_r(word[k], word[k + 1], bit);
-#endif
   }
 }
 template <int P, int B> D void put(void* to, const Words<B>& r) {
@@ -217,7 +209,7 @@ template <int P, int B> D void put(void* to, const Words<B>& r) {
     else *(u8*)(p + k) = (u8)(r.w[k / 4] >> 8 * (k % 4));
   }
 }
-// The same in pieces of 8 and 16 bytes by a predicate: a branch would part what the compiler otherwise puts side by side.
+// put, in pieces of 8 and 16 bytes by a predicate: a branch would part what the compiler otherwise puts side by side.
 template <int P, int B> D void put_where(bool there, void* to, const Words<B>& r) {
 #ifndef FUSEC_SIMT
   if constexpr (P == 16 || P == 8) {
@@ -314,11 +306,7 @@ template <bool Signed, int V, int B> D void lift_bytes(const Words<B>& r, f32 (&
 #pragma unroll
   for (int e = 0; e < V; ++e) {
     const u32 w = Signed ? r.w[e / 4] ^ 0x80808080u : r.w[e / 4];
-#ifdef FUSEC_SIMT
-    x[e] = bits(f32, 0x47000000u | (w >> 8 * (e % 4) & 0xffu) << 8);
-#else
     x[e] = bits(f32, __byte_perm(w, 0x47000000u, 0x7604u | (e % 4) << 4));
-#endif
   }
 }
 
