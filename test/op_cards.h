@@ -40,7 +40,7 @@ inline std::vector<CardGraph> card_graphs(DType type, int arity) {
       std::vector<Type> args(size_t(arity), vector);
       if (op == Op::select) args[0] = mask;
       if (!infer(op, args, attrs)) continue;
-      cards.push_back({op, attrs, std::string(name(op)) + (all.size() > 1 ? "_" + std::string(name(attrs.to)) : "")});
+      cards.push_back({op, attrs, std::string(name(op)) + (all.size() > 1 ? "_" + std::string(name(*attrs.to)) : "")});
     }
   }
   std::vector<CardGraph> out;

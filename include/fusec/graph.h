@@ -51,7 +51,7 @@ struct Attrs {
   int64_t axis = 0;                  // concat, split, iota, batch_norm, scans
   int64_t groups = 1, ddof = 0, parts = 1, index = 0;
   double alpha = 0, beta = 0, eps = 0;
-  DType to = DType::f32;             // cast, bitcast, iota, argmax
+  std::optional<DType> to;           // cast, bitcast, iota (not given: f32); argmax, argmin (i64). A node's is given
   bool keep = false, last = false;
   bool exclusive = false, reverse = false;  // scans: without the element itself; from the end
   uint8_t relax = 0;                 // set of Relax

@@ -177,7 +177,7 @@ struct Draw {
     attrs.groups = 1 + int64_t(random.below(4));
     attrs.to = draw_dtype();
     if (op == Op::bitcast)
-      while (bytes(attrs.to) != bytes(type.dtype)) attrs.to = DType(random.below(kDTypes));
+      while (bytes(*attrs.to) != bytes(type.dtype)) attrs.to = DType(random.below(kDTypes));
     if (op == Op::argmax || op == Op::argmin) attrs.to = random.chance(2) ? DType::i64 : DType::i32;
     if (op == Op::reshape) attrs.shape = draw_reshape(type.shape);
     if (op == Op::broadcast) {

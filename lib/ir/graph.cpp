@@ -88,7 +88,7 @@ uint64_t Attrs::hash() const {
   dims(high);
   for (int64_t n : {axis, groups, ddof, parts, index}) h.add(static_cast<uint64_t>(n));
   for (double x : {alpha, beta, eps}) h.add(std::bit_cast<uint64_t>(x));
-  h.add(static_cast<uint64_t>(to)).add(keep).add(last).add(exclusive).add(reverse).add(relax).add(value ? hash_tensor(*value) : 0);
+  h.add(static_cast<uint64_t>(to ? int(*to) : kDTypes)).add(keep).add(last).add(exclusive).add(reverse).add(relax).add(value ? hash_tensor(*value) : 0);
   return h.value();
 }
 

@@ -125,7 +125,7 @@ Types infer_select(const Call& call) {
 }
 
 Types infer_bitcast(const Call& call) {
-  const DType from = call.x().dtype, to = call.attrs.to;
+  const DType from = call.x().dtype, to = *call.attrs.to;
   if (from == DType::boolean || to == DType::boolean) return complain("a bool is no pattern of bits: cast it");
   if (bytes(from) != bytes(to))
     return complain(std::string(name(from)) + " has " + number(static_cast<int64_t>(8 * bytes(from))) + " bits and " +
@@ -150,8 +150,7 @@ Types infer_reduce(const Call& call) {
 Types infer_index(const Call& call) {
   auto result = infer_reduce(call);
   if (!result) return result;
-  DType& to = call.attrs.to;
-  if (to == Attrs{}.to) to = DType::i64;
+  const DType to = *call.attrs.to;
   if (!is_integer(to) || bytes(to) < 4)
     return complain("an index of type " + std::string(name(to)) + ": i32, i64, u32 and u64 hold one");
   for (int64_t axis : call.attrs.axes)
@@ -408,7 +407,7 @@ Types infer_leaf(const Call& call) {
     return type;
   }
   if (call.op == Op::iota) {
-    const Type type{a.to, a.shape};
+    const Type type{*a.to, a.shape};
     if (auto fits = check_domain(call, type); !fits) return fits.error();
     if (auto fits = normalise_axis(a.axis, type); !fits) return fits.error();
     return type;
@@ -431,7 +430,7 @@ Types infer_rule(const Call& call) {
       return type;
     }
     case Rule::select: return infer_select(call);
-    case Rule::cast: return Type{call.attrs.to, call.x().shape};
+    case Rule::cast: return Type{*call.attrs.to, call.x().shape};
     case Rule::bitcast: return infer_bitcast(call);
     case Rule::reduce: return infer_reduce(call);
     case Rule::index: return infer_index(call);
@@ -450,7 +449,7 @@ Status check_arity(const Call& call) {
   return complain("takes " + range + number(card.arity) + (card.arity == 1 ? " operand" : " operands") + ", not " + number(count));
 }
 
-/// Fields that the card does not list go back to their defaults, so that equal nodes have equal attributes.
+/// Fields that the card does not list go back to their defaults, so that equal nodes have equal attributes; a type that was not given is.
 void keep_listed(const OpInfo& card, Attrs& attrs) {
   std::string_view list = card.attributes;
   Attrs kept;
@@ -463,6 +462,7 @@ void keep_listed(const OpInfo& card, Attrs& attrs) {
     KEEP(parts) KEEP(index) KEEP(alpha) KEEP(beta) KEEP(eps) KEEP(to) KEEP(keep) KEEP(last) KEEP(value)
     KEEP(exclusive) KEEP(reverse)
 #undef KEEP
+    if (field == "to" && !kept.to) kept.to = card.rule == Rule::index ? DType::i64 : DType::f32;
     list.remove_prefix(std::min(end + 1, list.size()));
   }
   if (card.form != Form::leaf && card.form != Form::view && card.form != Form::scan) kept.relax = attrs.relax;

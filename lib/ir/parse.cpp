@@ -240,14 +240,7 @@ Status Parser::attribute(Op op, std::string_view field, const std::vector<Value>
   if (field == "alpha") return put(number(), a.alpha);
   if (field == "beta") return put(number(), a.beta);
   if (field == "eps") return put(number(), a.eps);
-  if (field == "to") {
-    const size_t at = cursor_.here();
-    if (auto done = put(cursor_.dtype(), a.to); !done) return done;
-    // infer takes Attrs' default for "not given".
-    if (info(op).rule == Rule::index && a.to == Attrs{}.to)
-      return cursor_.error_at(at, std::string(name(op)) + ": an index of type " + std::string(name(a.to)) + ": i32, i64, u32 and u64 hold one");
-    return Done{};
-  }
+  if (field == "to") return put(cursor_.dtype(), a.to);
   if (field == "keep") return put(boolean(), a.keep);
   if (field == "last") return put(boolean(), a.last);
   if (field == "exclusive") return put(boolean(), a.exclusive);

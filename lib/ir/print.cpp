@@ -60,7 +60,7 @@ std::string attribute_text(Op op, std::string_view field, const Attrs& a, const 
   if (field == "alpha") return same_bits(a.alpha, d.alpha) ? "" : double_text(a.alpha);
   if (field == "beta") return same_bits(a.beta, d.beta) ? "" : double_text(a.beta);
   if (field == "eps") return same_bits(a.eps, d.eps) ? "" : double_text(a.eps);
-  if (field == "to") return info(op).rule == Rule::index && a.to == DType::i64 ? "" : std::string(name(a.to));
+  if (field == "to") return info(op).rule == Rule::index && a.to == DType::i64 ? "" : std::string(name(*a.to));
   if (field == "keep") return a.keep ? "true" : "";
   if (field == "exclusive") return a.exclusive ? "true" : "";
   if (field == "reverse") return a.reverse ? "true" : "";

@@ -54,7 +54,7 @@ class Sweep {
   }
 
  private:
-  using Key = std::tuple<Op, NodeId, std::vector<int64_t>, DType, bool, uint8_t>;
+  using Key = std::tuple<Op, NodeId, std::vector<int64_t>, std::optional<DType>, bool, uint8_t>;
   static Key key(const Node& n) {
     return {n.op, n.args[0], n.attrs->axes, n.attrs->to, n.attrs->last, n.attrs->relax};
   }

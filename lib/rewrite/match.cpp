@@ -113,7 +113,7 @@ struct Solver {
     m.relax &= n.attrs->relax;
     if (p.index != kNoSlot) {
       std::optional<DType>& slot = m.types[p.index];
-      if (slot && *slot != n.attrs->to) return false;
+      if (slot && slot != n.attrs->to) return false;
       slot = n.attrs->to;
     }
     const bool swaps = commutes(n.op) && n.args[0] != n.args[1] && may_swap(b, n.op, {n.args[0]}, {n.args[1]});

@@ -81,6 +81,7 @@ TEST(Infer, Reductions) {
       {"argmax %x {axes=[1]}", "ok i64[4]"},
       {"argmax %x {axes=[1], to=i32}", "ok i32[4]"},
       {"argmax %x {to=f64}", "argmax: an index of type f64: i32, i64, u32 and u64 hold one"},
+      {"argmax %x {to=f32}", "argmax: an index of type f32: i32, i64, u32 and u64 hold one"},
       {"argmax %x {to=i8}", "argmax: an index of type i8: i32, i64, u32 and u64 hold one"},
       {"argmax %e {axes=[0]}", "argmax: axis 0 of f32[0,8] is empty, so there is no index to give"},
       {"argmin %e {axes=[1]}", "ok i64[0]"},

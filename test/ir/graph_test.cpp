@@ -74,6 +74,32 @@ TEST(Builder, EqualNodesAreOne) {
   EXPECT_EQ(b.add(Op::sum, {x}, all), b.add(Op::sum, {x}, listed));
 }
 
+/// The type of the result, or the error.
+std::string of_type(Op op, std::optional<DType> to) {
+  GraphBuilder b("g");
+  const bool leaf = op == Op::iota;
+  const Value x = b.input("x", {DType::f32, {4, 8}});
+  Attrs attrs;
+  attrs.to = to;
+  if (leaf) attrs.shape = {4};
+  const Value y = leaf ? b.add(op, {}, attrs) : b.add(op, {x}, attrs);
+  auto g = std::move(b).finish({y});
+  return g ? std::string(name(g->node(g->outputs()[0].node).type.dtype)) : g.error().message;
+}
+
+TEST(Builder, ATypeThatIsGivenIsTakenOrRefused) {
+  for (const Op op : {Op::argmax, Op::argmin}) {
+    EXPECT_EQ(of_type(op, std::nullopt), "i64");
+    for (int t = 0; t < kDTypes; ++t) {
+      const std::string type(name(DType(t)));
+      const bool holds = type == "i32" || type == "i64" || type == "u32" || type == "u64";
+      EXPECT_EQ(of_type(op, DType(t)), holds ? type : std::string(name(op)) + ": an index of type " + type + ": i32, i64, u32 and u64 hold one");
+    }
+  }
+  for (const Op op : {Op::cast, Op::bitcast, Op::iota}) EXPECT_EQ(of_type(op, std::nullopt), "f32") << name(op);
+  for (int t = 0; t < kDTypes; ++t) EXPECT_EQ(of_type(Op::cast, DType(t)), name(DType(t)));
+}
+
 TEST(Builder, FinishDropsDeadNodesAndKeepsInputs) {
   GraphBuilder b("g");
   const Value c = b.scalar(DType::f32, 2);
