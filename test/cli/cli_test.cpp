@@ -458,6 +458,38 @@ TEST_F(Cli, WhatIsWrongIsSaidBeforeInputsAreDrawn) {
   EXPECT_FALSE(fs::exists(dir / "a.npy"));
 }
 
+// Taken for a file, a folder or a graph that was not given, it would do something else and say nothing.
+TEST_F(Cli, AnEmptyWordIsNoName) {
+  write("f.fus", "graph @f(%x: f32[4]) -> f32[4] {\n  %y = neg %x\n  return %y\n}\n");
+  const char* commands[] = {"fuzz", "run", "bench", "tune", "explain", "emit", "opt", "test", "import", "split -o s", "schedules", "ops"};
+  for (const std::string command : commands) {
+    const Ran r = run(command + " ''");
+    EXPECT_EQ(r.status, 2) << command;
+    EXPECT_NE(r.err.find("this one is empty"), std::string::npos) << command << ": " << r.err;
+    EXPECT_EQ(r.out, "") << command;
+  }
+  const char* options[] = {"fuzz f.fus -o", "fuzz --count 1 -o", "run f.fus -o", "run f.fus -i", "run f.fus --graph", "run f.fus --tuning", "run f.fus --device",
+                           "bench f.fus --json", "bench f.fus", "tune f.fus -o", "emit f.fus -o", "opt f.fus --graph", "test f.fus", "import m.onnx -o",
+                           "split m.onnx -o", "explain f.fus --target", "emit f.fus --as"};
+  for (const std::string option : options) {
+    const Ran r = run(option + " ''");
+    EXPECT_EQ(r.status, 2) << option;
+    EXPECT_NE(r.err.find("this one is empty"), std::string::npos) << option << ": " << r.err;
+    EXPECT_EQ(r.out, "") << option;
+  }
+  EXPECT_NE(run("reduce '' -- false").err.find("this one is empty"), std::string::npos);
+  EXPECT_NE(run("reduce f.fus -o '' -- false").err.find("this one is empty"), std::string::npos);
+  EXPECT_EQ(run("reduce f.fus -- grep -v '' {}").status, 0) << "a word of another program may be empty";
+  for (const char* spec : {"-i x=", "-o y=", "-o y.txt", "-i =", "-o ="}) {
+    const Ran r = run(std::string("run f.fus ") + spec);
+    EXPECT_EQ(r.status, 2) << spec;
+    EXPECT_EQ(r.err.find("drawn"), std::string::npos) << spec << ": " << r.err;
+    EXPECT_NE(r.err.find(std::string(spec) == "-o y.txt" ? "cannot tell" : "NAME=FILE is expected"), std::string::npos) << spec << ": " << r.err;
+  }
+  EXPECT_EQ(run("opt f.fus --passes ''").status, 0) << "no passes at all";
+  EXPECT_EQ(files(), 3u) << "f.fus and what this test reads";
+}
+
 TEST_F(Cli, NumbersAndIndicesOutOfRange) {
   auto says = [&](const char* node, const char* what) {
     write("n.fus", std::string("graph @n(%x: f32[4]) -> f32[4] {\n  %y = ") + node + "\n  return %y\n}\n");

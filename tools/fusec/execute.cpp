@@ -169,6 +169,7 @@ Result<Tensors> read_inputs(const std::vector<std::string>& specs, const Graph* 
   };
   for (const std::string& spec : specs) {
     const auto [name, file] = name_and_file(spec, known);
+    if (file.empty()) return input_error("-i " + spec + ": NAME=FILE is expected");
     if (name.empty()) {
       Result<Tensors> tensors = read_tensors(file);
       if (!tensors) return tensors.error();

@@ -77,6 +77,19 @@ std::string not_64_bits(const std::string& text) {
   return fits ? "" : "'" + text + "' does not fit 64 bits";
 }
 
+/// No file, device, graph or field has an empty name; taken, it would pass for one that was not given.
+std::string empty(const std::string& text) { return text.empty() ? "a word is expected, and this one is empty" : ""; }
+
+/// Checks that every subcommand has in common.
+void check_words(CLI::App& sub) {
+  for (CLI::Option* option : sub.get_options()) {
+    const std::string type = option->get_type_name();
+    if (type == "INT" || type == "UINT") option->check(CLI::Validator(not_64_bits, ""));
+    const bool may_be_empty = option->get_items_expected_min() == 0 || option->get_name() == "COMMAND";  // words of another program
+    if (type.starts_with("TEXT") && !may_be_empty) option->check(CLI::Validator(empty, ""));
+  }
+}
+
 /// What CLI11 says, and which word is no subcommand: it only says that one is missing.
 std::string usage_error(const CLI::App* app, const CLI::Error& error) {
   const std::vector<std::string> rest = app->remaining();
@@ -140,8 +153,7 @@ int main(int argc, char** argv) {
   for (const Row& row : kCommands) {
     CLI::App* sub = app.add_subcommand(row.name, row.summary);
     actions.emplace_back(sub, row.add(*sub));
-    for (CLI::Option* option : sub->get_options())
-      if (option->get_type_name() == "INT" || option->get_type_name() == "UINT") option->check(CLI::Validator(not_64_bits, ""));
+    check_words(*sub);
   }
   app.failure_message(usage_error);
   app.footer(kFooter);  // after the subcommands, which would take it over

@@ -73,6 +73,8 @@ Status check_options(const Options& options, const std::vector<std::string>& nam
     const auto [name, file] = name_and_file(spec, names);
     if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
       return input_error("there is no output " + name + ", only " + join(", ", names.data(), names.data() + names.size()));
+    if (file.empty()) return input_error("-o " + spec + ": NAME=FILE is expected");
+    if (Status ending = check_tensor_file(file); !ending) return ending;
     if (std::find(files.begin(), files.end(), file) != files.end()) return input_error("-o " + spec + ": " + file + " would be written twice");
     files.push_back(file);
   }

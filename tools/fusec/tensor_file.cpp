@@ -160,10 +160,15 @@ Result<Tensor> read_tensor(const std::string& path, std::optional<DType> wanted)
   return input_error(file + (name.empty() ? " holds several tensors; append one of them, as in FILE:NAME: " : " has no " + name + ", only ") + names);
 }
 
+Status check_tensor_file(const std::string& path) {
+  if (ends(path, ".npy") || ends(path, ".npz") || ends(path, ".safetensors")) return Done{};
+  return input_error("cannot tell what to write to " + path + ": .npy, .npz and .safetensors are known");
+}
+
 Status write_tensors(const std::string& path, const Tensors& tensors) {
   if (ends(path, ".npz")) return write_output(path, npz_bytes(tensors));
   if (ends(path, ".safetensors")) return write_safetensors(path, tensors);
-  if (!ends(path, ".npy")) return input_error("cannot tell what to write to " + path + ": .npy, .npz and .safetensors are known");
+  if (Status known = check_tensor_file(path); !known) return known;
   if (tensors.size() != 1) return input_error(path + ": .npy holds one tensor, these are " + std::to_string(tensors.size()));
   return write_output(path, npy_bytes(tensors.begin()->second));
 }

@@ -18,6 +18,8 @@ Result<Tensors> read_tensors(const std::string& path, std::optional<DType> wante
 /// One tensor: of "file.npz:name" or "file.safetensors:name" that one, else the only one of the file.
 Result<Tensor> read_tensor(const std::string& path, std::optional<DType> wanted = {});
 
+/// Whether write_tensors knows the ending: what can be asked before there is anything to write.
+Status check_tensor_file(const std::string& path);
 /// By the ending of the path: .npy takes one tensor, .npz and .safetensors any number.
 Status write_tensors(const std::string& path, const Tensors& tensors);
 
