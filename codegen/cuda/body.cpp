@@ -149,7 +149,7 @@ void Body::fetch(Val load, const std::string& words) {
   }
   line(open + "{");
   indent_ += 2;
-  const bool run = guard == kNoVal && inst.varies == AxisSet(1u << w_.view.vector_axis) && w_.runs_on(load);
+  const bool run = is_parameter(w_.view, load) && w_.runs_on(load);
   if (run) {
     // A parameter of the columns beside vectors that run on into the next row. Of long rows most vectors lie inside of one.
     const Dim& extent = w_.kernel().axes[w_.view.vector_axis].extent;

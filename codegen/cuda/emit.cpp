@@ -44,14 +44,8 @@ void Emitter::find_row_values() {
     if (w_.by_reciprocal(v)) w_.reciprocals.insert(k_.values[v].args[1]);
     if (is_row(v) && k_.values[v].kind != Kind::store) row_values_.push_back(v);
   }
-  crosses_.assign(k_.values.size(), 0);
+  crosses_ = outlives_stage(view_);
   for (Val v : w_.reciprocals) crosses_[v] = 1;
-  for (const Reduction& r : k_.reductions)
-    for (Val v : r.inputs) crosses_[v] = 1;
-  for (Val user = 0; user < k_.values.size(); ++user)
-    each_operand(k_.values[user], [&](Val v) {
-      if (!is_row(user) || (view_.wide(v) && k_.values[v].kind == Kind::result) || k_.values[user].kind == Kind::store || view_.stages[user] != view_.stages[v]) crosses_[v] = 1;
-    });
 }
 
 std::vector<Val> Emitter::targets(size_t pass) const {

@@ -161,6 +161,11 @@ template <int P, Fetch F, int B> D void fetch(Words<B>& r, const void* from, u64
     }
   }
 }
+// B bytes that begin at a bit of the first word.
+template <int B> D void shift_words(Words<B>& r, const u32 (&word)[B / 4 + 1], u32 bit) {
+#pragma unroll
+  for (int k = 0; k < B / 4; ++k) r.w[k] = __funnelshift_r(word[k], word[k + 1], bit);
+}
 // 16 bytes that begin at any element of E bytes: out of the two aligned pieces that they lie in, both of which must be there.
 template <int E, Fetch F> D void fetch_shifted(Words<16>& r, const void* from, u64 policy) {
   const u32 at = (u32)(u64)from & 15, bit = at % 4 * 8;
@@ -172,14 +177,9 @@ template <int E, Fetch F> D void fetch_shifted(Words<16>& r, const void* from, u
   for (int k = 0; k < 6; ++k) half[k] = at & 8 ? w[k + 2] : w[k];
 #pragma unroll
   for (int k = 0; k < 5; ++k) word[k] = at & 4 ? half[k + 1] : half[k];
+  if constexpr (E < 4) return shift_words(r, word, bit);
 #pragma unroll
-  for (int k = 0; k < 4; ++k) {
-    if constexpr (E >= 4) {
-      r.w[k] = word[k];
-      continue;
-    }
-    r.w[k] = __funnelshift_r(word[k], word[k + 1], bit);
-  }
+  for (int k = 0; k < 4; ++k) r.w[k] = word[k];
 }
 // B bytes that begin at any element of E bytes: out of the words that they lie in, all of which must be there.
 template <int E, Fetch F, int B> D void fetch_words(Words<B>& r, const void* from) {
@@ -189,10 +189,7 @@ template <int E, Fetch F, int B> D void fetch_words(Words<B>& r, const void* fro
 #pragma unroll
   for (int k = 0; k < B / 4; ++k) word[k] = load4<F>(p + 4 * k, 0);
   word[B / 4] = at ? load4<F>(p + B, 0) : 0u;
-#pragma unroll
-  for (int k = 0; k < B / 4; ++k) {
-    r.w[k] = __funnelshift_r(word[k], word[k + 1], bit);
-  }
+  shift_words(r, word, bit);
 }
 template <int P, int B> D void put(void* to, const Words<B>& r) {
   char* p = (char*)to;

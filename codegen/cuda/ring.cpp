@@ -59,19 +59,12 @@ int64_t largest_state(const Kernel& kernel) {
 
 /// Bytes of what is calculated once a row for its elements, its stores and later sweeps, each with a reciprocal.
 int64_t row_values(const View& view) {
-  const auto& values = view.kernel.values;
-  std::vector<bool> used(values.size());
   int64_t out = 0;
-  for (const Reduction& r : view.kernel.reductions) {
-    for (Val v : r.inputs) used[v] = true;
+  for (const Reduction& r : view.kernel.reductions)
     if (r.fold == Fold::online) out += 16;  // RowExp
-  }
-  for (Val user = 0; user < values.size(); ++user)
-    each_operand(values[user], [&](Val v) {
-      if (view.level(user) != Level::row || values[user].kind == Kind::store || view.stages[user] != view.stages[v]) used[v] = true;
-    });
-  for (Val v = 0; v < values.size(); ++v)
-    if (used[v] && view.level(v) == Level::row) out += 2 * int64_t(bytes(compute_type(values[v].type)));
+  const std::vector<char> kept = outlives_stage(view);
+  for (Val v = 0; v < kept.size(); ++v)
+    if (kept[v] && view.level(v) == Level::row) out += 2 * int64_t(bytes(compute_type(view.kernel.values[v].type)));
   return out;
 }
 

@@ -103,6 +103,19 @@ bool takes_formulas(const View& view) {
   return false;
 }
 
+std::vector<char> outlives_stage(const View& view) {
+  const std::vector<Inst>& values = view.kernel.values;
+  std::vector<char> out(values.size(), 0);
+  for (const Reduction& r : view.kernel.reductions)
+    for (Val v : r.inputs) out[v] = 1;
+  for (Val user = 0; user < values.size(); ++user)
+    each_operand(values[user], [&](Val v) {
+      const bool behind = view.level(user) != Level::row || values[user].kind == Kind::store || view.stages[user] != view.stages[v];
+      if (behind || (view.wide(v) && values[v].kind == Kind::result)) out[v] = 1;
+    });
+  return out;
+}
+
 bool is_parameter(const View& view, Val load) {
   const Inst& inst = view.kernel.values[load];
   return inst.kind == Kind::load && inst.varies == AxisSet(1u << view.vector_axis) && inst.map.guard == kNoVal && !is_computed(inst);
