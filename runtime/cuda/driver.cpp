@@ -7,6 +7,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "lib/support/stopwatch.h"
 
@@ -42,19 +43,21 @@ Result<Driver> open() {
 #undef FUSEC_DRIVER_FIND
   if (!missing.empty()) return environment_error("the CUDA driver is too old: it has no " + missing);
   if (Status s = check(driver, driver.cuInit_(0), "cuInit"); !s) return s.error();
-  driver.cuDriverGetVersion_(&driver.version);
+  if (Status s = check(driver, driver.cuDriverGetVersion_(&driver.version), "cuDriverGetVersion"); !s) return s.error();
   ::pthread_atfork(nullptr, nullptr, [] { forked = true; });
   return driver;
 }
 
-/// Attributes of the device over the defaults of its architecture.
-Device properties(const Driver& d, CUdevice device) {
+/// Attributes of the device over the defaults of its architecture. The architecture must be known; what else a driver does not tell stays.
+Result<Device> properties(const Driver& d, CUdevice device) {
   auto get = [&](CUdevice_attribute attribute) {
     int value = 0;
     return d.cuDeviceGetAttribute_(&value, attribute, device) == CUDA_SUCCESS ? value : 0;
   };
-  const int sm = get(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 + get(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-  Device out = cuda::device(sm);
+  int major = 0, minor = 0;
+  for (auto [value, attribute] : {std::pair{&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR}, {&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR}})
+    if (Status s = check(d, d.cuDeviceGetAttribute_(value, attribute, device), "cuDeviceGetAttribute"); !s) return s.error();
+  Device out = cuda::device(major * 10 + minor);
   auto take = [](auto& field, int64_t value) {
     if (value > 0) field = static_cast<std::remove_reference_t<decltype(field)>>(value);
   };
@@ -77,7 +80,9 @@ Result<std::unique_ptr<Gpu>> open_gpu(const Driver& d, int index) {
   gpu->name = name;
   if (Status s = check(d, d.cuDeviceTotalMem_(&gpu->memory, gpu->device), "cuDeviceTotalMem"); !s) return s.error();
   if (Status s = check(d, d.cuDevicePrimaryCtxRetain_(&gpu->context, gpu->device), "cuDevicePrimaryCtxRetain"); !s) return s.error();
-  gpu->properties = properties(d, gpu->device);
+  Result<Device> known = properties(d, gpu->device);
+  if (!known) return known.error();
+  gpu->properties = std::move(*known);
   return gpu;
 }
 
@@ -103,10 +108,19 @@ Status check(const Driver& driver, CUresult result, const char* call) {
   return environment_error(std::string(call) + ": " + (name ? name : "error " + std::to_string(int(result))) + (text ? std::string(": ") + text : ""));
 }
 
-int count() {
+namespace {
+Result<int> counted() {
   Result<const Driver*> d = driver();
+  if (!d) return d.error();
   int n = 0;
-  return d && (*d)->cuDeviceGetCount_(&n) == CUDA_SUCCESS ? n : 0;
+  if (Status s = check(**d, (*d)->cuDeviceGetCount_(&n), "cuDeviceGetCount"); !s) return s.error();
+  return n;
+}
+}  // namespace
+
+int count() {
+  const Result<int> n = counted();
+  return n ? *n : 0;
 }
 
 Result<const Gpu*> gpu(int index) {
@@ -117,8 +131,10 @@ Result<const Gpu*> gpu(int index) {
   std::lock_guard lock(mutex);
   std::unique_ptr<Gpu>& slot = (*kGpus)[index];
   if (!slot) {
-    if (index < 0 || index >= count())
-      return environment_error("no device cuda:" + std::to_string(index) + ": there are " + std::to_string(count()) + " CUDA devices");
+    const Result<int> devices = counted();
+    if (!devices) return devices.error();
+    if (index < 0 || index >= *devices)
+      return environment_error("no device cuda:" + std::to_string(index) + ": there are " + std::to_string(*devices) + " CUDA devices");
     Result<std::unique_ptr<Gpu>> opened = [&] {
       const Stopwatch::Running running(opening);
       return open_gpu(**d, index);
@@ -179,7 +195,7 @@ Result<Function> load(const Gpu& gpu, const Artifact& artifact) {
     if (Status s = check(d, d.cuFuncLoad_(out.function), "cuFuncLoad"); !s) return s.error();
   // All the shared memory that a launch may ask for, and clusters beyond the portable 8: allowed once, here.
   int fixed = 0;
-  d.cuFuncGetAttribute_(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, out.function);
+  if (Status s = check(d, d.cuFuncGetAttribute_(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, out.function), "cuFuncGetAttribute"); !s) return s.error();
   const int most = int(gpu.properties.shared_per_block) - fixed;
   if (most > 48 * 1024)
     if (Status s = check(d, d.cuFuncSetAttribute_(out.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most), "cuFuncSetAttribute"); !s)

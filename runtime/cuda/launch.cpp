@@ -86,17 +86,15 @@ class CudaBackend final : public Backend {
   }
 
   Status may_prepare(void* stream) const override {
-    if (!captured(stream)) return Done{};
+    const Result<bool> now = capturing(stream);
+    if (!now) return now.error();
+    if (!*now) return Done{};
     return input_error("the stream is being captured, and this call needs code or memory that is not there yet: make the same call once "
                        "before the capture");
   }
   bool captured(void* stream) const override {
-    if (!stream) return false;  // the legacy stream cannot be captured
-    Current current(gpu_);
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    if (!current.status()) return false;
-    gpu_.driver->cuStreamIsCapturing_(static_cast<CUstream>(stream), &status);
-    return status != CU_STREAM_CAPTURE_STATUS_NONE;
+    const Result<bool> now = capturing(stream);
+    return !now || *now;  // not known: as if it were
   }
 
   Status start(const Loaded& loaded, const Launch& launch, std::span<const std::byte> args, std::span<const Region>, void* stream) const override {
@@ -195,6 +193,15 @@ class CudaBackend final : public Backend {
   std::shared_ptr<void> enter() const override { return std::make_shared<Current>(gpu_); }
 
  private:
+  Result<bool> capturing(void* stream) const {
+    if (!stream) return false;  // the legacy stream cannot be captured
+    Current current(gpu_);
+    if (Status s = current.status(); !s) return s.error();
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (Status s = check(*gpu_.driver, gpu_.driver->cuStreamIsCapturing_(static_cast<CUstream>(stream), &status), "cuStreamIsCapturing"); !s) return s.error();
+    return status != CU_STREAM_CAPTURE_STATUS_NONE;
+  }
+
   /// When registers spill, the schedule is chosen again, once; the better of the two stays, and the artifact says which.
   Result<Artifact> compile(const Kernel& kernel, const Code& code) const {
     Result<Artifact> first = cuda::compile(code, gpu_.properties.sm);

@@ -10,8 +10,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "lib/support/files.h"
+#include "runtime/cuda/driver.h"
 #include "test/folder.h"
 
 namespace fusec {
@@ -99,6 +101,37 @@ TEST_F(CudaFaults, DriverThatFails) {
   expect(kRun, "driver nvrtc", "cuDevicePrimaryCtxRetain=2", "cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY: out of memory");
   expect(kRun, "driver nvrtc", "cuCtxGetCurrent=201", "cuCtxGetCurrent: ");
   expect(kRun, "driver nvrtc", "cuLaunchKernel=700", "cuLaunchKernel: ");
+}
+
+// Each entry in turn: what a command calls must be looked at, whichever it is.
+TEST_F(CudaFaults, EveryEntryOfTheDriverThatFails) {
+  const std::string seen = (dir / "seen").string();
+  ::setenv("FUSEC_STUB_SEEN", seen.c_str(), 1);
+  // What gives back has nobody to tell, an error without a name is told by its number, and who refuses a library is given a module.
+  const std::set<std::string> kUnheard = {"cuMemFree", "cuCtxPopCurrent", "cuCtxSynchronize", "cuLibraryUnload", "cuModuleUnload", "cuStreamDestroy",
+                                          "cuEventDestroy", "cuGraphDestroy", "cuGraphExecDestroy", "cuGetErrorName", "cuGetErrorString", "cuLibraryLoadData"};
+  std::string never;
+  size_t looked_at = 0;
+#define FUSEC_NAME(name, version) #name,
+  for (const std::string entry : {FUSEC_DRIVER_ENTRIES(FUSEC_NAME)}) {
+    bool called = false;
+    for (const char* command : {kRun, "run f.fus --device cuda -q --time", "bench f.fus --device cuda --flush --no-check --runs 1"}) {
+      fs::remove(seen);
+      const std::string first = entry.starts_with("cuModule") ? "cuLibraryLoadData=801 " : "";  // for a driver that refuses a library
+      const auto [status, text] = run(command, "driver nvrtc", first + entry + "=999");
+      const Result<std::string> failed = read_file(seen);
+      if (!failed || failed->find(entry + "\n") == failed->npos) continue;
+      called = true;
+      if (kUnheard.contains(entry)) continue;
+      EXPECT_EQ(status, 3) << entry << " of " << command << ": " << text;
+      EXPECT_NE(text.find(entry + ": CUDA_ERROR_STUB"), std::string::npos) << command << ": " << text;
+    }
+    if (called) ++looked_at;
+    else never += entry + " ";
+  }
+#undef FUSEC_NAME
+  ::unsetenv("FUSEC_STUB_SEEN");
+  EXPECT_GT(looked_at, 35u) << "no command calls " << never;
 }
 
 TEST_F(CudaFaults, MemoryOfTheDeviceIsExhausted) {
