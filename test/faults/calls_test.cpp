@@ -315,7 +315,8 @@ TEST(Size, ValuesUsedTwiceSixtyFourTimes) {
 TEST(Cache, ConstantsAreInItsKey) {
   for (const std::string& device : host_devices())
     for (const auto& [constant, bits] : std::vector<std::pair<const char*, uint32_t>>{
-             {"0.5", 0x3f000000}, {"1.0", 0x3f800000}, {"-0.0", 0x80000000}, {"0.0", 0}, {"2.5", 0x40200000}}) {
+             {"0.5", 0x3f000000}, {"1.0", 0x3f800000}, {"-0.0", 0x80000000}, {"0.0", 0}, {"2.5", 0x40200000}, {"nan(0x7fc00001)", 0x7fc00001},
+             {"nan(0x7fc00002)", 0x7fc00002}, {"nan(0xffc00002)", 0xffc00002}}) {  // a select copies
       const Result<Graph> graph = parse("graph @g(%x: f32[2], %b: bool[2]) -> f32[2] { %y = select %b, %x, " + std::string(constant) + "\n return %y }");
       ASSERT_GOOD(graph);
       const Result<Program> program = compile(*graph, {.device = device});  // with the cache

@@ -1,13 +1,19 @@
-// Each limit of lib/support/limits.h: what it allows is taken, one more is an error that names it, and docs/ir.md says so.
+// Each limit of lib/support/limits.h: what it allows is taken, one more is an error that names it, and docs/ir.md says so. Streams: files_test.
 
 #include "lib/support/limits.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "fusec/graph.h"
 #include "lib/import/onnx.h"
 #include "lib/support/files.h"
 #include "lib/support/text.h"
+#include "runtime/cache.h"
+#include "test/folder.h"
 #include "test/import/onnx_writer.h"
 #include "tools/fusec/fus_file.h"
 #include "tools/fusec/tensor_file.h"
@@ -52,7 +58,63 @@ TEST(Limits, Nodes) {
     for (size_t i = 1; i < nodes; ++i) text += "%v" + std::to_string(i) + "=neg %v" + std::to_string(i - 1) + "\n";
     return text + "return %v" + std::to_string(nodes - 1) + "}";
   };
+  EXPECT_EQ(error_of(chain(kMaxNodes)), "");
   EXPECT_SAYS(error_of(chain(kMaxNodes + 1)), "more than 1,000,000 nodes");
+}
+
+TEST(Limits, ItemsOfModels) {
+  using namespace test;
+  const auto graph_of = [](size_t nodes) {  // two bytes each
+    Bytes graph, model;
+    protozero::pbf_writer g(graph), m(model);
+    for (size_t k = 0; k < nodes; ++k) g.add_message(1, Bytes());
+    m.add_message(7, graph);
+    const auto imported = import_onnx_bytes(model);
+    return imported ? "" : imported.error().text();
+  };
+  const std::string says = "more than 2000000 nodes, names and attributes";
+  EXPECT_SAYS(graph_of(kMaxModelItems + 1), says);
+  EXPECT_EQ(graph_of(kMaxModelItems).find(says), std::string::npos) << "a fault, but another one";
+}
+
+/// Files of holes: their size alone is looked at before anything is reserved.
+TEST(Limits, FilesOfModelsAndOfTheCache) {
+  const Folder folder("limits");
+  const std::string model = folder.path / "m.onnx";
+  std::ofstream(model, std::ios::binary).put('\0');
+  ASSERT_EQ(::truncate(model.c_str(), kMaxModelBytes + 1), 0);
+  const auto imported = import_onnx(model);
+  ASSERT_FALSE(imported);
+  EXPECT_SAYS(imported.error().text(), "larger than 2 GiB");
+
+  auto dir = CacheDir::open(folder.path / "cache", 64 << 20);
+  ASSERT_TRUE(dir) << dir.error().text();
+  const Digest key = cache_key({"limits"});
+  Artifact artifact;
+  artifact.entry = "g";
+  ASSERT_TRUE(dir->write(key, artifact));
+  ASSERT_TRUE(dir->read(key));
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path / "cache")) ASSERT_EQ(::truncate(entry.path().c_str(), kMaxArtifactBytes + 1), 0);
+  EXPECT_FALSE(dir->read(key));
+  EXPECT_TRUE(dir->list().empty()) << "and it is gone";
+}
+
+/// Constants of nodes: what is beyond stays a node of the graph, and none is lost.
+TEST(Limits, FoldsOfModels) {
+  using namespace test;
+  Model m{.opset = 13, .initializers = {longs("s", {4096})}};
+  const Bytes one = tensor_attribute("value", longs("", {1}));  // 32 KiB a node
+  const size_t folds = kMaxModelFolds / (4096 * 8), nodes = folds + 100;
+  for (size_t k = 0; k < nodes; ++k) {
+    m.nodes.push_back(node("ConstantOfShape", {"s"}, {"v" + std::to_string(k)}, {one}));
+    m.outputs.push_back(value("v" + std::to_string(k), kInt64, {4096}));
+  }
+  const auto imported = import_onnx_bytes(m.bytes());
+  ASSERT_TRUE(imported) << imported.error().text();
+  ASSERT_EQ(imported->graph.outputs().size(), nodes);
+  size_t known = 0;
+  for (const Port& port : imported->graph.outputs()) known += imported->graph.node(port.node).op == Op::constant;
+  EXPECT_EQ(known, folds + 1) << "up to the one that goes beyond";
 }
 
 TEST(Limits, Axes) {
