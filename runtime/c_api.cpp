@@ -70,6 +70,16 @@ fusec::Result<const Buffers*> buffers(const char* function, const fusec::Program
   return &kept;
 }
 
+/// A function of C, which nothing may be thrown out of: what `f` gives.
+template <class F> fusec_status told(F f) noexcept {
+  try {
+    return f();
+  } catch (...) {  // a message or the list of buffers: all else tells its own
+    last_error = "out of memory";  // short enough to need none
+    return FUSEC_ENVIRONMENT;
+  }
+}
+
 fusec_status is_null(const char* function, const char* what) {
   return fail(fusec::input_error(std::string(function) + ": " + what + " must not be NULL"));
 }
@@ -79,57 +89,67 @@ fusec_status is_null(const char* function, const char* what) {
 extern "C" {
 
 fusec_status fusec_compile(const char* text, const char* device, fusec_numerics numerics, fusec_program** program) {
-  if (!program) return is_null("fusec_compile", "program");
-  *program = nullptr;
-  if (!text || !device) return fail(fusec::input_error("fusec_compile: text and device must not be NULL"));
-  if (numerics < FUSEC_STRICT || numerics > FUSEC_FAST) return fail(fusec::input_error("fusec_compile: unknown numerics mode"));
-  fusec::Result<fusec::Graph> graph = fusec::parse(text);
-  if (!graph) return fail(graph.error());
-  fusec::Result<fusec::Program> compiled =
-      fusec::compile(*graph, {.device = device, .numerics = static_cast<fusec::Numerics>(numerics)});
-  if (!compiled) return fail(compiled.error());
-  *program = new (std::nothrow) fusec_program{std::move(*compiled)};
-  return *program ? FUSEC_OK : fail(fusec::environment_error("out of memory"));
+  return told([&]() -> fusec_status {
+    if (!program) return is_null("fusec_compile", "program");
+    *program = nullptr;
+    if (!text || !device) return fail(fusec::input_error("fusec_compile: text and device must not be NULL"));
+    if (numerics < FUSEC_STRICT || numerics > FUSEC_FAST) return fail(fusec::input_error("fusec_compile: unknown numerics mode"));
+    fusec::Result<fusec::Graph> graph = fusec::parse(text);
+    if (!graph) return fail(graph.error());
+    fusec::Result<fusec::Program> compiled =
+        fusec::compile(*graph, {.device = device, .numerics = static_cast<fusec::Numerics>(numerics)});
+    if (!compiled) return fail(compiled.error());
+    *program = new (std::nothrow) fusec_program{std::move(*compiled)};
+    return *program ? FUSEC_OK : fail(fusec::environment_error("out of memory"));
+  });
 }
 
 fusec_status fusec_run(const fusec_program* program, const fusec_buffer* inputs, size_t input_count, const fusec_buffer* outputs,
                        size_t output_count, void* stream, void* workspace, size_t workspace_bytes) {
-  if (!program) return is_null("fusec_run", "program");
-  const fusec::Result<const Buffers*> b = buffers("fusec_run", program->program, inputs, input_count, outputs, output_count);
-  if (!b) return fail(b.error());
-  const fusec::Status done = program->program.run(std::span<const fusec::Buffer>((*b)->inputs), std::span<const fusec::Buffer>((*b)->outputs),
-                                                  {stream, workspace, workspace_bytes});
-  return done ? FUSEC_OK : fail(done.error());
+  return told([&]() -> fusec_status {
+    if (!program) return is_null("fusec_run", "program");
+    const fusec::Result<const Buffers*> b = buffers("fusec_run", program->program, inputs, input_count, outputs, output_count);
+    if (!b) return fail(b.error());
+    const fusec::Status done = program->program.run(std::span<const fusec::Buffer>((*b)->inputs), std::span<const fusec::Buffer>((*b)->outputs),
+                                                    {stream, workspace, workspace_bytes});
+    return done ? FUSEC_OK : fail(done.error());
+  });
 }
 
 fusec_status fusec_workspace_bytes(const fusec_program* program, const fusec_buffer* inputs, size_t input_count, const fusec_buffer* outputs,
                                    size_t output_count, size_t* bytes) {
-  if (!program || !bytes) return is_null("fusec_workspace_bytes", program ? "bytes" : "program");
-  const fusec::Result<const Buffers*> b = buffers("fusec_workspace_bytes", program->program, inputs, input_count, outputs, output_count);
-  if (!b) return fail(b.error());
-  const fusec::Result<size_t> needed = program->program.workspace_bytes((*b)->inputs, (*b)->outputs);
-  if (!needed) return fail(needed.error());
-  *bytes = *needed;
-  return FUSEC_OK;
+  return told([&]() -> fusec_status {
+    if (!program || !bytes) return is_null("fusec_workspace_bytes", program ? "bytes" : "program");
+    const fusec::Result<const Buffers*> b = buffers("fusec_workspace_bytes", program->program, inputs, input_count, outputs, output_count);
+    if (!b) return fail(b.error());
+    const fusec::Result<size_t> needed = program->program.workspace_bytes((*b)->inputs, (*b)->outputs);
+    if (!needed) return fail(needed.error());
+    *bytes = *needed;
+    return FUSEC_OK;
+  });
 }
 
 fusec_status fusec_prepare(const fusec_program* program, const fusec_buffer* inputs, size_t input_count, const fusec_buffer* outputs,
                            size_t output_count, fusec_call** call) {
-  if (!call) return is_null("fusec_prepare", "call");
-  *call = nullptr;
-  if (!program) return is_null("fusec_prepare", "program");
-  const fusec::Result<const Buffers*> b = buffers("fusec_prepare", program->program, inputs, input_count, outputs, output_count);
-  if (!b) return fail(b.error());
-  fusec::Result<fusec::Prepared> made = program->program.prepare((*b)->inputs, (*b)->outputs);
-  if (!made) return fail(made.error());
-  *call = new (std::nothrow) fusec_call{std::move(*made)};
-  return *call ? FUSEC_OK : fail(fusec::environment_error("out of memory"));
+  return told([&]() -> fusec_status {
+    if (!call) return is_null("fusec_prepare", "call");
+    *call = nullptr;
+    if (!program) return is_null("fusec_prepare", "program");
+    const fusec::Result<const Buffers*> b = buffers("fusec_prepare", program->program, inputs, input_count, outputs, output_count);
+    if (!b) return fail(b.error());
+    fusec::Result<fusec::Prepared> made = program->program.prepare((*b)->inputs, (*b)->outputs);
+    if (!made) return fail(made.error());
+    *call = new (std::nothrow) fusec_call{std::move(*made)};
+    return *call ? FUSEC_OK : fail(fusec::environment_error("out of memory"));
+  });
 }
 
 fusec_status fusec_replay(const fusec_call* call, void* stream) {
-  if (!call) return is_null("fusec_replay", "call");
-  fusec::Status done = call->prepared.replay(stream);
-  return done ? FUSEC_OK : fail(done.error());
+  return told([&]() -> fusec_status {
+    if (!call) return is_null("fusec_replay", "call");
+    fusec::Status done = call->prepared.replay(stream);
+    return done ? FUSEC_OK : fail(done.error());
+  });
 }
 
 void fusec_release_call(fusec_call* call) { delete call; }

@@ -2,6 +2,8 @@
 
 #include "runtime/program.h"
 
+#include "lib/support/caught.h"
+
 namespace fusec {
 
 class Prepared::Call {
@@ -61,28 +63,20 @@ Result<std::shared_ptr<const Prepared::Call>> make(std::shared_ptr<Program::Impl
 }  // namespace
 
 Status Prepared::replay(void* stream) const {
-  try {
+  return caught("the call stopped", [&]() -> Status {
     const Call& c = *call_;
     if (c.recorded) return c.program->backend()->replay(*c.recorded, stream);
     if (!c.packed) return c.program->run(c.inputs, c.outputs, {.stream = stream});
     return c.program->start_at(*c.packed, c.pointers, stream);
-  } catch (const std::bad_alloc&) {
-    return environment_error("out of memory");
-  } catch (const std::exception& e) {
-    return environment_error(std::string("the call stopped: ") + e.what());
-  }
+  });
 }
 
 Result<Prepared> Program::prepare(std::span<const Buffer> inputs, std::span<const Buffer> outputs) const {
-  try {
+  return caught("preparing stopped", [&]() -> Result<Prepared> {
     Result<std::shared_ptr<const Prepared::Call>> call = make(impl_, inputs, outputs);
     if (!call) return call.error();
     return Prepared(std::move(*call));
-  } catch (const std::bad_alloc&) {
-    return environment_error("out of memory");
-  } catch (const std::exception& e) {
-    return environment_error(std::string("preparing stopped: ") + e.what());
-  }
+  });
 }
 
 }  // namespace fusec

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "lib/support/caught.h"
 #include "lib/support/hash.h"
 #include "runtime/inspect.h"
 #include "runtime/log.h"
@@ -447,23 +448,11 @@ Program::Stats Program::Impl::stats() const {
 }
 
 Status Program::run(std::span<const Buffer> inputs, std::span<const Buffer> outputs, const RunOptions& options) const {
-  try {
-    return impl_->run(inputs, outputs, options);
-  } catch (const std::bad_alloc&) {
-    return environment_error("out of memory");
-  } catch (const std::exception& e) {
-    return environment_error(std::string("the call stopped: ") + e.what());
-  }
+  return caught("the call stopped", [&] { return impl_->run(inputs, outputs, options); });
 }
 
 Result<size_t> Program::workspace_bytes(std::span<const Buffer> inputs, std::span<const Buffer> outputs) const {
-  try {
-    return impl_->workspace_bytes(inputs, outputs);
-  } catch (const std::bad_alloc&) {
-    return environment_error("out of memory");
-  } catch (const std::exception& e) {
-    return environment_error(std::string("the call stopped: ") + e.what());
-  }
+  return caught("the call stopped", [&] { return impl_->workspace_bytes(inputs, outputs); });
 }
 
 namespace {
@@ -486,50 +475,46 @@ Result<std::vector<std::vector<int64_t>>> extents_of_outputs(const Graph& g, std
 }  // namespace
 
 Result<std::vector<std::vector<int64_t>>> Program::output_extents(std::span<const std::vector<int64_t>> inputs) const {
-  try {
-    return extents_of_outputs(graph(), inputs);
-  } catch (const std::bad_alloc&) {
-    return environment_error("out of memory");
-  } catch (const std::exception& e) {
-    return environment_error(std::string("the call stopped: ") + e.what());
-  }
+  return caught("the call stopped", [&] { return extents_of_outputs(graph(), inputs); });
 }
 
 Program::Stats Program::stats() const { return impl_->stats(); }
 const Graph& Program::graph() const { return *impl_->plan().source; }
 const std::string& Program::device() const { return impl_->device(); }
 
-Result<Program> compile(const Graph& graph, const CompileOptions& options) {
-  try {
-    Result<Switches> switches = program_switches(options.switches);
-    if (!switches) return switches.error();
-    auto trace = std::make_unique<Trace>(switches->dump_dir);
-    trace->sink = [](std::string_view text) { std::fputs((std::string(text) + (text.ends_with('\n') ? "" : "\n")).c_str(), stderr); };
-    std::shared_ptr<const Backend> device;
-    ProgramPlan plan;
-    if (options.device == "reference") {
-      if (Status good = verify(graph); !good) return good.error();
-      if (!options.schedule.empty()) return input_error("schedule: '" + options.schedule[0] + "' is for kernels, and the reference evaluator has none");
-      plan.source = std::make_shared<const Graph>(graph);
-    } else {
-      Result<std::shared_ptr<const Backend>> found = backend(options.device);
-      if (!found) return found.error();
-      device = std::move(*found);
-      Result<ProgramPlan> made = make_plan(graph, options, *switches, *trace);
-      if (!made) return made.error();
-      plan = std::move(*made);
-    }
-    if (const std::string text = report(*switches, *trace); !text.empty()) trace->say(text);
-    const Trace& traced = *trace;
-    auto impl = std::make_shared<Program::Impl>(std::move(plan), std::move(device), options, std::move(trace));
-    if (Status ready = impl->prepare(); !ready) return ready.error();
-    if (Status dumped = traced.dumped(); !dumped) return dumped.error();
-    return Program(std::move(impl));
-  } catch (const std::bad_alloc&) {
-    return environment_error("out of memory");
-  } catch (const std::exception& e) {
-    return environment_error(std::string("compilation stopped: ") + e.what());
+namespace {
+
+Result<Program> compiled(const Graph& graph, const CompileOptions& options) {
+  Result<Switches> switches = program_switches(options.switches);
+  if (!switches) return switches.error();
+  auto trace = std::make_unique<Trace>(switches->dump_dir);
+  trace->sink = [](std::string_view text) { std::fputs((std::string(text) + (text.ends_with('\n') ? "" : "\n")).c_str(), stderr); };
+  std::shared_ptr<const Backend> device;
+  ProgramPlan plan;
+  if (options.device == "reference") {
+    if (Status good = verify(graph); !good) return good.error();
+    if (!options.schedule.empty()) return input_error("schedule: '" + options.schedule[0] + "' is for kernels, and the reference evaluator has none");
+    plan.source = std::make_shared<const Graph>(graph);
+  } else {
+    Result<std::shared_ptr<const Backend>> found = backend(options.device);
+    if (!found) return found.error();
+    device = std::move(*found);
+    Result<ProgramPlan> made = make_plan(graph, options, *switches, *trace);
+    if (!made) return made.error();
+    plan = std::move(*made);
   }
+  if (const std::string text = report(*switches, *trace); !text.empty()) trace->say(text);
+  const Trace& traced = *trace;
+  auto impl = std::make_shared<Program::Impl>(std::move(plan), std::move(device), options, std::move(trace));
+  if (Status ready = impl->prepare(); !ready) return ready.error();
+  if (Status dumped = traced.dumped(); !dumped) return dumped.error();
+  return Program(std::move(impl));
+}
+
+}  // namespace
+
+Result<Program> compile(const Graph& graph, const CompileOptions& options) {
+  return caught("compilation stopped", [&] { return compiled(graph, options); });
 }
 
 }  // namespace fusec

@@ -6,6 +6,7 @@
 
 #include "fusec/graph.h"
 #include "lib/ir/bind.h"
+#include "lib/support/caught.h"
 #include "lib/support/text.h"
 
 namespace fusec {
@@ -168,7 +169,9 @@ std::optional<std::pair<std::string, int64_t>> solve_dim(const Dim& dim, int64_t
   return size ? std::optional(std::pair(*symbol, *size)) : std::nullopt;
 }
 
-Result<Sizes> bind(const Graph& graph, std::span<const std::vector<int64_t>> extents) {
+namespace {
+
+Result<Sizes> bound(const Graph& graph, std::span<const std::vector<int64_t>> extents) {
   Binder b{graph, extents, {}, {}};
   if (auto fits = b.ranks(); !fits) return fits.error();
   b.take_symbols();
@@ -182,6 +185,12 @@ Result<Sizes> bind(const Graph& graph, std::span<const std::vector<int64_t>> ext
     }
   }
   return std::move(b.sizes);
+}
+
+}  // namespace
+
+Result<Sizes> bind(const Graph& graph, std::span<const std::vector<int64_t>> extents) {
+  return caught("binding sizes stopped", [&] { return bound(graph, extents); });
 }
 
 }  // namespace fusec

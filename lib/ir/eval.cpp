@@ -10,6 +10,7 @@
 #include "lib/ir/convert.h"
 #include "lib/ir/decompose.h"
 #include "lib/ir/eval_parts.h"
+#include "lib/support/caught.h"
 #include "lib/support/text.h"
 
 namespace fusec {
@@ -183,7 +184,9 @@ Result<Tensor> evaluate_node(const Node& node, std::span<const Tensor* const> ar
   }
 }
 
-Result<std::vector<Tensor>> evaluate(const Graph& graph, std::span<const Tensor> inputs) {
+namespace {
+
+Result<std::vector<Tensor>> evaluated(const Graph& graph, std::span<const Tensor> inputs) {
   std::vector<std::vector<int64_t>> extents;
   for (const Tensor& t : inputs) extents.push_back(t.extents);
   auto sizes = bind(graph, extents);
@@ -193,6 +196,12 @@ Result<std::vector<Tensor>> evaluate(const Graph& graph, std::span<const Tensor>
   auto primitives = decompose(graph);
   if (!primitives) return primitives.error();
   return run(*primitives, inputs, *sizes);
+}
+
+}  // namespace
+
+Result<std::vector<Tensor>> evaluate(const Graph& graph, std::span<const Tensor> inputs) {
+  return caught("the evaluation stopped", [&] { return evaluated(graph, inputs); });
 }
 
 }  // namespace fusec

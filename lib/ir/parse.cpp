@@ -13,6 +13,7 @@
 #include "fusec/graph.h"
 #include "lib/ir/literal.h"
 #include "lib/ir/text_form.h"
+#include "lib/support/caught.h"
 #include "lib/support/limits.h"
 #include "lib/support/text.h"
 
@@ -368,7 +369,9 @@ Result<Graph> Parser::graph() {
 
 }  // namespace
 
-Result<std::vector<Graph>> parse_all(std::string_view text, std::string_view file) {
+namespace {
+
+Result<std::vector<Graph>> parsed_all(std::string_view text, std::string_view file) {
   Cursor cursor(text, file);
   std::vector<Graph> graphs;
   std::unordered_set<std::string> names;
@@ -382,11 +385,21 @@ Result<std::vector<Graph>> parse_all(std::string_view text, std::string_view fil
   return graphs;
 }
 
-Result<Graph> parse(std::string_view text, std::string_view file) {
+Result<Graph> parsed(std::string_view text, std::string_view file) {
   Cursor cursor(text, file);
   auto graph = Parser(cursor).graph();
   if (graph && !cursor.done()) return cursor.error("expected one graph, not " + cursor.found());
   return graph;
+}
+
+}  // namespace
+
+Result<std::vector<Graph>> parse_all(std::string_view text, std::string_view file) {
+  return caught("reading stopped", [&] { return parsed_all(text, file); });
+}
+
+Result<Graph> parse(std::string_view text, std::string_view file) {
+  return caught("reading stopped", [&] { return parsed(text, file); });
 }
 
 }  // namespace fusec

@@ -1,6 +1,7 @@
 // What every graph promises between passes. A builder keeps these promises; this finds the pass that went around it.
 
 #include "fusec/graph.h"
+#include "lib/support/caught.h"
 #include "lib/support/text.h"
 
 namespace fusec {
@@ -34,7 +35,9 @@ Status verify_node(const Graph& g, NodeId id) {
 
 }  // namespace
 
-Status verify(const Graph& g) {
+namespace {
+
+Status verify_all(const Graph& g) {
   for (NodeId id = 0; id < g.size(); ++id)
     if (auto fits = verify_node(g, id); !fits) return fits.error().note("at " + place(g, id) + " of graph " + quoted(g.name()));
   for (const auto& ports : {g.inputs(), g.outputs()}) {
@@ -47,6 +50,12 @@ Status verify(const Graph& g) {
   for (const Port& p : g.inputs())
     if (g.node(p.node).op != Op::input) return internal_error("input " + quoted(p.name) + " refers to a computed node");
   return Done{};
+}
+
+}  // namespace
+
+Status verify(const Graph& g) {
+  return caught("verifying stopped", [&] { return verify_all(g); });
 }
 
 }  // namespace fusec

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <filesystem>
 
 #include "lib/support/files.h"
@@ -84,7 +85,12 @@ std::vector<std::pair<std::string, double>> Trace::times() const {
 }
 
 Trace::Timer::Timer(Trace& trace, std::string_view what) : trace_(trace), what_(what), start_ns_(now_ns()) {}
-Trace::Timer::~Timer() { trace_.time(what_, double(now_ns() - start_ns_) * 1e-9); }
+Trace::Timer::~Timer() {
+  try {
+    trace_.time(what_, double(now_ns() - start_ns_) * 1e-9);
+  } catch (const std::exception&) {  // no memory for a new row: the time is not told
+  }
+}
 
 Result<std::string> write_reproducer(const std::string& dir, std::string_view command, std::string_view graph_text) {
   std::error_code failed;

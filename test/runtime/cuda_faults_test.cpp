@@ -137,6 +137,18 @@ TEST_F(CudaFaults, EveryEntryOfTheDriverThatFails) {
 TEST_F(CudaFaults, MemoryOfTheDeviceIsExhausted) {
   EXPECT_EQ(run(kRun, "driver nvrtc", "").first, 0) << "the stub without a fault: " << run(kRun, "driver nvrtc", "").second;
   expect(kRun, "driver nvrtc", "cuMemAlloc=2", "CUDA_ERROR_OUT_OF_MEMORY: out of memory");
+  // At any of its pieces: operands, what lies between two kernels, counters.
+  std::ofstream(dir / "s.fus") << "graph @s(%x: f32[1048576]) -> f32[1048576] {\n  %s = sum %x {axes=[0]}\n  %y = sub %x, %s\n  return %y\n}\n";
+  const char kTwo[] = "run s.fus --device cuda -q --time";
+  int piece = 1;
+  for (; piece < 50; ++piece) {
+    const auto [status, text] = run(kTwo, "driver nvrtc", "cuMemAlloc=2@" + std::to_string(piece));
+    if (status == 0) break;
+    EXPECT_EQ(status, 3) << piece << ": " << text;
+    EXPECT_NE(text.find("CUDA_ERROR_OUT_OF_MEMORY: out of memory"), std::string::npos) << piece << ": " << text;
+  }
+  EXPECT_GT(piece, 3) << "two operands, and what is between the kernels";
+  EXPECT_LT(piece, 50);
 }
 
 }  // namespace

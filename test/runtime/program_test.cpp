@@ -1,6 +1,7 @@
 // Programs on the CPU: sizes, strides, alignment, aliasing, odd outputs, errors, threads, and what a warm call may not do.
 
 #include <fusec/fusec.h>
+#include <fusec/fusec_c.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -13,11 +14,13 @@
 
 #include "runtime/program.h"
 
-// Every allocation of this process, so that a warm call can be seen to make none.
+// Every allocation of this process, so that a warm call can be seen to make none; and how many of this thread's succeed before one does not.
 static std::atomic<uint64_t> allocations = 0;
+static thread_local int64_t granted = -1;  // negative: all
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // gcc 12 sees free() without the malloc() that stands below
 void* operator new(size_t bytes) {
   ++allocations;
+  if (granted >= 0 && granted-- == 0) throw std::bad_alloc();
   if (void* p = std::malloc(bytes ? bytes : 1)) return p;
   throw std::bad_alloc();
 }
@@ -321,6 +324,57 @@ TEST_F(ProgramTest, WarmCallsAllocateNothing) {
     if (!p.run(in, out)) ADD_FAILURE();
   EXPECT_EQ(allocations - before, 0u);
   EXPECT_EQ(p.stats().compilations, compilations);
+}
+
+/// Calls `f` with the first allocation failing, the second, and so on until it succeeds; each failure must be told, as the environment's.
+template <class F> void expect_told(const char* what, F f) {
+  int64_t failures = 0;
+  for (;; ++failures) {
+    ASSERT_LT(failures, 100'000) << what;
+    granted = failures;
+    auto result = f();
+    const bool refused = granted < 0;
+    granted = -1;
+    if (!refused) {
+      EXPECT_TRUE(result) << what << ": " << result.error().text();
+      break;
+    }
+    if (result) continue;  // it could do without
+    ASSERT_EQ(result.error().kind, Error::environment) << what << ", allocation " << failures << ": " << result.error().text();
+    ASSERT_NE(result.error().text().find("memory"), std::string::npos) << what << ", allocation " << failures << ": " << result.error().text();
+  }
+  EXPECT_GT(failures, 0) << what;
+}
+
+// Wherever memory ends, the caller hears it, nothing is thrown, and the next call is as good as the first.
+TEST_F(ProgramTest, AnyAllocationMayFail) {
+  const std::string text = kRows;
+  expect_told("parse", [&] { return parse(text); });
+  const Result<Graph> graph = parse(text);
+  ASSERT_TRUE(graph);
+  const auto of_c = [](fusec_status status) -> Status {
+    if (status == FUSEC_OK) return Done{};
+    return Error{status == FUSEC_ENVIRONMENT ? Error::environment : Error::internal, fusec_error()};
+  };
+  expect_told("fusec_compile", [&] {
+    fusec_program* program = nullptr;
+    const fusec_status status = fusec_compile(kRows, "reference", FUSEC_STRICT, &program);
+    fusec_release(program);
+    return of_c(status);
+  });
+  Floats x = iota(6 * 70), y(x.size());
+  for (const char* device : {"reference", "cpu"}) {
+    const Program program = compiled(kRows, {.device = device});
+    const Extents first{6, 70}, second{7, 60};
+    expect_good(program.run({{x.data(), first}}, {{y.data(), first}}));  // code is there: what a compiler does without memory is its own
+    const Floats want = y;
+    expect_told("compile", [&] { return compile(*graph, {.device = device, .cache = false, .ahead = false}); });  // all but the code
+    expect_told("cold run", [&] { return program.run({{x.data(), second}}, {{y.data(), second}}); });
+    const std::vector<Extents> of{first};
+    expect_told("output_extents", [&] { return program.output_extents(of); });
+    expect_good(program.run({{x.data(), first}}, {{y.data(), first}}));
+    EXPECT_EQ(y, want) << device;
+  }
 }
 
 TEST_F(ProgramTest, ManyThreadsOneHandle) {

@@ -1,5 +1,5 @@
-// A CUDA driver with one device and faults, which FUSEC_STUB names: the entries that fail, and with what, as in "cuMemAlloc=2 cuInit=100"; those
-// that did are lines of the file that FUSEC_STUB_SEEN names. Every other entry succeeds and does nothing but what the ones below do. Built as libcuda.so.1 for
+// A CUDA driver with one device and faults, which FUSEC_STUB names: the entries that fail, and with what, as in "cuMemAlloc=2 cuInit=100", or
+// only its third call, "cuMemAlloc=2@3"; those that did are lines of the file that FUSEC_STUB_SEEN names. Every other entry succeeds and does nothing but what the ones below do. Built as libcuda.so.1 for
 // cuda_faults_test; with STUB_OLD it has no cuGetProcAddress_v2, and FUSEC_STUB=lacks=NAME takes one entry away.
 
 #include <array>
@@ -22,6 +22,9 @@ std::string chosen() {
   const std::string faults = " " + chosen(), fault = " " + name + "=";
   const size_t at = faults.find(fault);
   if (at == faults.npos) return 0;
+  static int calls = 0;  // of the entries that fail, which is one where a call is asked for
+  const size_t which = faults.find_first_of("@ ", at + 1);
+  if (which != faults.npos && faults[which] == '@' && ++calls != std::atoi(faults.c_str() + which + 1)) return 0;
   if (const char* seen = std::getenv("FUSEC_STUB_SEEN"))
     if (std::FILE* file = std::fopen(seen, "a")) std::fputs((name + "\n").c_str(), file), std::fclose(file);
   return std::atoi(faults.c_str() + at + fault.size());
