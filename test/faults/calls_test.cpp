@@ -334,7 +334,14 @@ TEST(Cache, ConstantsAreInItsKey) {
 
 TEST(Names, OneNameForTwoGraphsThatComeAndGo) {
   const std::string device = host_devices(false).back();
-  for (int round = 0; round < 100; ++round) {
+  const auto resident = [] {  // pages
+    int64_t all = 0, here = 0;
+    std::ifstream("/proc/self/statm") >> all >> here;
+    return here;
+  };
+  int64_t before = 0;
+  for (int round = 0; round < 200; ++round) {
+    if (round == 100) before = resident();
     const std::string a = std::to_string(round) + ".0";
     Result<Program> first = compiled("graph @same(%x: f32[1]) -> f32[1] { %y = mul %x, " + a + "\n return %y }", device);
     const Result<Program> second = compiled("graph @same(%x: f32[1]) -> f32[1] { %y = sub %x, " + a + "\n return %y }", device);
@@ -347,6 +354,8 @@ TEST(Names, OneNameForTwoGraphsThatComeAndGo) {
     ASSERT_GOOD(done);
     EXPECT_EQ(y, 3 - float(round));
   }
+  const int64_t grown = (resident() - before) * ::sysconf(_SC_PAGESIZE);
+  EXPECT_LT(grown, 1 << 20) << "what is dropped goes back";
 }
 
 // A sum of many numbers, fifty times, while other threads are at work.

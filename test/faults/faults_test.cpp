@@ -13,6 +13,7 @@
 #include <regex>
 #include <set>
 #include <sstream>
+#include <tuple>
 #include <vector>
 
 namespace fusec {
@@ -162,10 +163,11 @@ One of which an eval gives other sizes of its own is run with those, as they sta
     out += "| " + row.name + " | " + row.what + " | " + held(row, found == graphs.end() ? std::vector<std::string>{} : found->second, known) + " |\n";
   }
   for (const auto& [name, where] : graphs) EXPECT_TRUE(listed.contains(name)) << where[0] << " speaks of " << name;
-  for (int k = 1; k <= 135; ++k) {
-    const std::string number = std::to_string(k);
-    EXPECT_TRUE(listed.contains("A-" + std::string(3 - number.size(), '0') + number)) << k << " is not listed";
-  }
+  for (const auto& [letter, digits, most] : {std::tuple("A-", 3, 135), std::tuple("R-", 2, 34)})
+    for (int k = 1; k <= most; ++k) {
+      const std::string number = std::to_string(k), name = letter + std::string(size_t(digits) - number.size(), '0') + number;
+      EXPECT_TRUE(listed.contains(name)) << name << " is not listed";
+    }
   return out;
 }
 

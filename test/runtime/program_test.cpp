@@ -12,6 +12,9 @@
 #include <optional>
 #include <thread>
 
+#if FUSEC_HAS_CPU
+#include "runtime/cpu/threads.h"
+#endif
 #include "runtime/program.h"
 
 // Every allocation of this process, so that a warm call can be seen to make none; and how many of this thread's succeed before one does not.
@@ -386,21 +389,27 @@ TEST(Program, AnyAllocationMayFail) {
 }
 
 TEST_F(ProgramTest, ManyThreadsOneHandle) {
+#if FUSEC_HAS_CPU
   const Program p = compiled(kRows, {.fuse = false});
-  std::vector<std::thread> threads;
-  std::atomic<int> wrong = 0;
-  for (int t = 0; t < 8; ++t)
-    threads.emplace_back([&, t] {
-      for (int round = 0; round < 60; ++round) {
-        const int64_t n = 1 + (t + round) % 5, m = 1 + (t * round) % 40;
-        Floats x(n * m, float(t)), y(n * m);
-        const int64_t e[] = {n, m};
-        if (!p.run({{x.data(), e}}, {{y.data(), e}})) ++wrong;
-        for (float v : y) wrong += v != float(t) - float(t) * float(m);
-      }
-    });
-  for (std::thread& t : threads) t.join();
-  EXPECT_EQ(wrong, 0);
+  for (const int workers : {1, 8}) {
+    cpu::set_threads(workers);
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong = 0;
+    for (int t = 0; t < 16; ++t)
+      threads.emplace_back([&, t] {
+        for (int round = 0; round < 1000; ++round) {
+          const int64_t n = 1 + (t + round) % 5, m = 1 + (t * round) % 40;
+          Floats x(n * m, float(t)), y(n * m);
+          const int64_t e[] = {n, m};
+          if (!p.run({{x.data(), e}}, {{y.data(), e}})) ++wrong;
+          for (float v : y) wrong += v != float(t) - float(t) * float(m);
+        }
+      });
+    for (std::thread& t : threads) t.join();
+    EXPECT_EQ(wrong, 0) << workers << " workers";
+  }
+  cpu::set_threads(0);
+#endif
 }
 
 TEST_F(ProgramTest, KnownSizesAreCompiledAhead) {
