@@ -76,6 +76,10 @@ Code emit(const Kernel& kernel, const Schedule& schedule);
 /// Errors   environment: NVRTC is missing, too old for the architecture, or reports an error (its log is a note).
 Result<Artifact> compile(const Code& code, int sm);
 
+/// The same for a GPU that is there: where NVRTC does not know its architecture, PTX of the newest older one, which the driver compiles while it loads
+/// it. Facts then: compile_us.
+Result<Artifact> compile_for_gpu(const Code& code, int sm);
+
 /// PTX of a text, for people and tests.
 Result<std::string> ptx(const Code& code, int sm);
 

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <climits>
@@ -37,6 +38,9 @@ struct Nvrtc {
   Status (*log_size)(Program, size_t*) = nullptr;
   Status (*log)(Program, char*) = nullptr;
   const char* (*error_string)(Status) = nullptr;
+  // Of 11.2; without them every architecture is tried.
+  Status (*architecture_count)(int*) = nullptr;
+  Status (*architectures)(int*) = nullptr;
 };
 
 Nvrtc open_nvrtc() {
@@ -52,6 +56,7 @@ Nvrtc open_nvrtc() {
                         find(n.handle, "nvrtcGetPTXSize", n.ptx_size) && find(n.handle, "nvrtcGetPTX", n.ptx) &&
                         find(n.handle, "nvrtcGetProgramLogSize", n.log_size) && find(n.handle, "nvrtcGetProgramLog", n.log) &&
                         find(n.handle, "nvrtcGetErrorString", n.error_string);
+  if (!find(n.handle, "nvrtcGetNumSupportedArchs", n.architecture_count) || !find(n.handle, "nvrtcGetSupportedArchs", n.architectures)) n.architecture_count = nullptr;
   if (!complete) n.error = "NVRTC was found, but functions are missing from it";
   else n.version(&n.major, &n.minor);
   return n;
@@ -115,30 +120,58 @@ Result<Done> build(const Nvrtc& n, const std::string& text, const std::string& t
   return Done{};
 }
 
-}  // namespace
+/// `sm`, or, where NVRTC does not know that architecture, the newest older one.
+int known_architecture(const Nvrtc& n, int sm) {
+  int count = 0;
+  if (!n.architecture_count || n.architecture_count(&count) || count <= 0) return sm;
+  std::vector<int> all(static_cast<size_t>(count));
+  if (n.architectures(all.data())) return sm;
+  int best = 0;
+  for (int known : all)
+    if (known <= sm) best = std::max(best, known);
+  return best ? best : sm;
+}
 
-Result<Artifact> compile(const Code& code, int sm) {
-  const Nvrtc& n = nvrtc();
-  const auto start = std::chrono::steady_clock::now();
-  Holder holder{n};
-  const std::string target = "sm_" + std::to_string(sm);
-  if (auto done = build(n, code.text, target, holder); !done) return done.error();
+using Clock = std::chrono::steady_clock;
+Artifact artifact_of(const Code& code, int sm, std::vector<uint8_t> bytes, Clock::time_point start) {
   Artifact out;
-  size_t size = 0;
-  if (n.cubin_size(holder.program, &size) || !size) return environment_error("NVRTC gave no cubin for " + target);
-  out.bytes.resize(size);
-  if (n.cubin(holder.program, reinterpret_cast<char*>(out.bytes.data()))) return environment_error("NVRTC gave no cubin for " + target);
-  const std::string log = log_of(n, holder.program);
-  out.target = target;
+  out.bytes = std::move(bytes);
+  out.target = "sm_" + std::to_string(sm);
   out.entry = code.entry;
   out.slots = code.slots;
   out.schedule = code.schedule;
+  out.facts["compile_us"] = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
+  return out;
+}
+
+}  // namespace
+
+Result<Artifact> compile_for_gpu(const Code& code, int sm) {
+  const Nvrtc& n = nvrtc();
+  const int known = known_architecture(n, sm);
+  if (known == sm) return compile(code, sm);
+  const auto start = Clock::now();
+  const Result<std::string> text = ptx(code, known);
+  if (!text) return text.error();
+  return artifact_of(code, sm, {text->c_str(), text->c_str() + text->size() + 1}, start);  // with its end, which the driver looks for
+}
+
+Result<Artifact> compile(const Code& code, int sm) {
+  const Nvrtc& n = nvrtc();
+  const auto start = Clock::now();
+  Holder holder{n};
+  const std::string target = "sm_" + std::to_string(sm);
+  if (auto done = build(n, code.text, target, holder); !done) return done.error();
+  size_t size = 0;
+  if (n.cubin_size(holder.program, &size) || !size) return environment_error("NVRTC gave no cubin for " + target);
+  std::vector<uint8_t> bytes(size);
+  if (n.cubin(holder.program, reinterpret_cast<char*>(bytes.data()))) return environment_error("NVRTC gave no cubin for " + target);
+  const std::string log = log_of(n, holder.program);
+  Artifact out = artifact_of(code, sm, std::move(bytes), start);
   out.facts["registers"] = number_before(log, " registers");
   out.facts["spill_bytes"] = number_before(log, " bytes spill stores") + number_before(log, " bytes spill loads");
   out.facts["stack_bytes"] = number_before(log, " bytes stack frame");
   out.facts["shared_bytes"] = number_before(log, " bytes smem");
-  out.facts["compile_us"] =
-      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start).count();
   return out;
 }
 

@@ -204,18 +204,18 @@ class CudaBackend final : public Backend {
 
   /// When registers spill, the schedule is chosen again, once; the better of the two stays, and the artifact says which.
   Result<Artifact> compile(const Kernel& kernel, const Code& code) const {
-    Result<Artifact> first = cuda::compile(code, gpu_.properties.sm);
+    Result<Artifact> first = cuda::compile_for_gpu(code, gpu_.properties.sm);
     if (!first || first->facts["spill_bytes"] == 0) return first;
     const std::optional<Schedule> relieved = cuda::relieve(code.schedule, first->facts["spill_bytes"]);
     if (!relieved) return first;
     log_info(name_ + ": " + std::to_string(first->facts["spill_bytes"]) + " bytes spill, trying " + print(*relieved));
-    Result<Artifact> second = cuda::compile(cuda::emit(kernel, *relieved), gpu_.properties.sm);
+    Result<Artifact> second = cuda::compile_for_gpu(cuda::emit(kernel, *relieved), gpu_.properties.sm);
     return second && second->facts["spill_bytes"] < first->facts["spill_bytes"] ? std::move(second) : std::move(first);
   }
 
   /// A kernel written by hand (codegen/cuda/plain.h), compiled once a process.
   Result<cuda::Function> plain(const Code& code) const {
-    Result<Artifact> artifact = cuda::compile(code, gpu_.properties.sm);
+    Result<Artifact> artifact = cuda::compile_for_gpu(code, gpu_.properties.sm);
     if (!artifact) return artifact.error();
     return cuda::load(gpu_, *artifact);
   }

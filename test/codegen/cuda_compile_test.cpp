@@ -34,6 +34,21 @@ TEST_P(Compiles, ForEveryArchitecture) {
   }
 }
 
+TEST(CudaText, PtxForGpusThatNvrtcDoesNotKnow) {
+  const Kernel kernel = kernel_of("graph @g(%x: f32[64,256]) -> f32[64,256] { %y = softmax %x {axes=[1]}\n return %y }");
+  const Facts f = facts(kernel, dense_binding(kernel, {}));
+  const Code code = cuda::emit(kernel, cuda::schedule(kernel, f, cuda::device(900)));
+  const auto cubin = cuda::compile_for_gpu(code, 90), text = cuda::compile_for_gpu(code, 900);
+  ASSERT_TRUE(cubin) << cubin.error().text();
+  ASSERT_TRUE(text) << text.error().text();
+  EXPECT_EQ(std::string(cubin->bytes.begin(), cubin->bytes.begin() + 4), "\x7f" "ELF");
+  const std::string ptx(text->bytes.begin(), text->bytes.end() - 1);
+  EXPECT_EQ(text->bytes.back(), 0);
+  EXPECT_NE(ptx.find("\n.target sm_1"), std::string::npos) << "the newest that it knows\n" << ptx.substr(0, 300);
+  EXPECT_NE(ptx.find(".entry " + text->entry), std::string::npos);
+  EXPECT_EQ(text->target, "sm_900");
+}
+
 size_t count(const std::string& text, const std::string& what, size_t end = std::string::npos) {
   size_t n = 0;
   for (size_t at = text.find(what); at < end; at = text.find(what, at + 1)) ++n;

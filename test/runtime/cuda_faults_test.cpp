@@ -68,6 +68,13 @@ TEST_F(CudaFaults, NvrtcThatFails) {
 
 TEST_F(CudaFaults, NvrtcThatIsTooOld) { expect(kCubin, "nvrtc_old", "", "functions are missing from it"); }
 
+// A GPU of an architecture that it does not know gets PTX of the newest older one; a cubin for it there is none.
+TEST_F(CudaFaults, NvrtcThatIsOlderThanTheGpu) {
+  const auto [status, text] = run(kRun, "driver nvrtc", "older");
+  EXPECT_EQ(status, 0) << text;
+  expect(kCubin, "nvrtc", "older", "NVRTC gave no cubin for sm_90");
+}
+
 TEST_F(CudaFaults, NvrtcThatIsMissing) {
   // A view of the machine without CUDA's folders, where that is allowed.
   const pid_t child = ::fork();
