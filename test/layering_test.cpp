@@ -52,6 +52,23 @@ TEST(Layering, IncludesPointDownwards) {
   }
 }
 
+// Numbers are written by to_chars and read by from_chars: of these, each follows the locale of the process.
+TEST(Layering, NoNumberFollowsTheLocale) {
+  const std::regex follows(R"(\b(strto(d|f|ld)|sto(d|f|ld)|atof|sscanf|setprecision)\s*\(|printf\s*\([^)]*%[-+ 0-9.*]*[aefgAEFG]\b)");
+  EXPECT_TRUE(std::regex_search(std::string("std::printf(\"%.3f\", x)"), follows) && std::regex_search(std::string("std::stod(text)"), follows));
+  for (const auto& [folder, floor] : kFloors) {
+    if (folder == "test") continue;
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(FUSEC_SOURCE_DIR) / folder)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension != ".h" && extension != ".cpp" && extension != ".def") continue;
+      std::ifstream file(entry.path());
+      int number = 1;
+      for (std::string line; std::getline(file, line); ++number)
+        EXPECT_FALSE(std::regex_search(line, follows)) << entry.path() << ":" << number << ": " << line;
+    }
+  }
+}
+
 TEST(Layering, PublicHeadersUseTheStandardLibraryOnly) {
   for (const Include& include : includes()) {
     if (first_folder(include.file) != "include") continue;

@@ -18,6 +18,8 @@
 #include <sstream>
 #include <thread>
 
+#include "test/folder.h"
+
 namespace fusec {
 namespace {
 
@@ -467,8 +469,19 @@ TEST(Locale, NeitherTextsNorKernelsFollowIt) {
   const char* const kText = "graph @g(%x: f32[1]) -> f32[1] {\n  %m: f32[1] = mul %x, 1.5\n  %y: f32[1] = add %m, 1234567.2\n  return %y\n}\n";
   const std::locale before = std::locale::global(std::locale(std::locale::classic(), new CommaAndGroups));
   const std::string c_before = std::setlocale(LC_ALL, nullptr);
-  for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"})
-    if (std::setlocale(LC_ALL, name)) break;
+  // One of C's too, made here where none is installed.
+  const Folder folder("locale");
+  const auto with_comma = [] {
+    for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8"})
+      if (std::setlocale(LC_ALL, name)) return true;
+    return false;
+  };
+  if (!with_comma() && std::system(("localedef -i de_DE -f UTF-8 '" + (folder.path / "de_DE.UTF-8").string() + "' >/dev/null 2>&1").c_str()) == 0) {
+    setenv("LOCPATH", folder.path.c_str(), 1);
+    EXPECT_TRUE(with_comma());
+    unsetenv("LOCPATH");
+    EXPECT_EQ(std::strtod("1,5", nullptr), 1.5);
+  }
   const std::string during = std::setlocale(LC_ALL, nullptr);
   const Result<Graph> graph = parse(kText);
   const std::string printed = graph ? print(*graph) : "";
@@ -481,6 +494,9 @@ TEST(Locale, NeitherTextsNorKernelsFollowIt) {
     if (!program || !program->run({{&x, one}}, {{&y, one}})) fault = device;
     results.push_back(y);
   }
+  const std::string device = host_devices(false).back();
+  const Result<Program> cached = compile(*parse(kText), {.device = device});  // with the cache
+  const uint64_t compilations = cached ? cached->stats().compilations : ~uint64_t{0};
   const std::string after = std::setlocale(LC_ALL, nullptr);
   std::setlocale(LC_ALL, c_before.c_str());
   std::locale::global(before);
@@ -489,6 +505,9 @@ TEST(Locale, NeitherTextsNorKernelsFollowIt) {
   const Result<Graph> again = parse(kText);
   ASSERT_GOOD(again);
   EXPECT_EQ(printed, print(*again));
+  const Result<Program> found = compile(*again, {.device = device});
+  ASSERT_GOOD(found);
+  EXPECT_EQ(found->stats().compilations, compilations) << "a key that follows the locale finds nothing";
   for (float y : results) EXPECT_EQ(y, 1.5f + 1234567.2f);
 }
 
