@@ -111,9 +111,12 @@ std::string Body::address(Val access) {
   std::string at = offset(access, "");
   const std::string& number = w_.stepped;
   const std::string p = w_.args.field(Slot::pointer, w_.view.access_of[access]);
-  const bool ends = at == number || at.ends_with(" + " + number);
-  if (number.empty() || !ends) return p + " + (" + at + ")";
-  return p + " + (" + at.replace(at.size() - number.size(), number.size(), w_.first_element) + ") + " + w_.step_of_element;
+  const size_t found = number.empty() ? std::string::npos : at.rfind(number);
+  if (found == std::string::npos || (found > 0 && at[found - 1] != ' ')) return p + " + (" + at + ")";
+  const std::string times = at.substr(found + number.size());  // nothing, or " * " and a number
+  const bool constant = times.empty() || (times.starts_with(" * ") && times.find_first_not_of("0123456789", 3) == std::string::npos);
+  if (!constant) return p + " + (" + at + ")";
+  return p + " + (" + at.replace(found, number.size(), w_.first_element) + ") + " + w_.step_of_element + times;
 }
 
 void Body::fetch(Val load, const std::string& words) {

@@ -39,8 +39,9 @@ Parts Emitter::parts() {
   const long R = std::max<int>(1, s_.rows_in_flight), cluster = std::max<int>(1, s_.cluster);
   const bool held = s_.skeleton == Template::rows && s_.keep == Keep::registers;
   const long lanes = held ? of_row : threads, bytes = long(state_bytes());
+  const long gap = column_ && bytes % 32 == 0 && threads / 2 * (bytes + 16) <= 40 * 1024 ? 16 : 0;  // between states in shared memory
   Parts out;
-  out.numbers = {{"V", w_.V}, {"Folds", long(folds_)}, {"AccBytes", bytes}, {"Full", s_.edges == Edges::full || w_.V == 1},
+  out.numbers = {{"V", w_.V}, {"Folds", long(folds_)}, {"AccBytes", bytes}, {"Gap", gap}, {"Full", s_.edges == Edges::full || w_.V == 1},
                  {"Exact", exact()}, {"Stores", !view_.element_stores().empty()}, {"Windows", w_.windows()}, {"Words", w_.words()},
                  {"Window", long(window_of(view_, s_))}, {"Shifted", shifted() && !slides(view_, s_)}, {"Slides", slides(view_, s_)}, {"Halo", s_.skeleton == Template::column && s_.edges == Edges::window},
                  {"Own", of_row - (s_.edges == Edges::window)}, {"Batch", column_ && R > 1 && view_.element_stores().empty() && !takes_formulas(view_) && s_.finish != Finish::last_block && (!shifted() || slides(view_, s_))}, {"Bytes", adds_rows()},

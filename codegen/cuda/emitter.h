@@ -38,6 +38,8 @@ class Emitter {
       w_.step_of_element = "s * " + n(size_t(s_.lanes_per_row) * size_t(std::max<int>(1, s_.cluster)) * w_.V);
     } else if (s_.skeleton == Template::pointwise && s_.rows_in_flight > 1) {
       w_.stepped = w_.number(false), w_.first_element = "first", w_.step_of_element = "u * " + (s_.steps ? apart() : n(size_t(s_.threads) * w_.V));
+    } else if (s_.skeleton == Template::column && s_.rows_in_flight > 1) {
+      w_.stepped = w_.number(true), w_.first_element = "at", w_.step_of_element = "(Ix)u * " + n(size_t(s_.threads / s_.lanes_per_row));
     } else if (s_.skeleton == Template::ring && w_.windows()) {
       w_.stepped = w_.number(true), w_.first_element = "t.from", w_.step_of_element = "t.step";
     }

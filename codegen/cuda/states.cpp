@@ -246,7 +246,7 @@ std::string state_text(Writer& w, size_t sweep, const StateLayout& layout, const
   out += inl + "AccOf peer(int mask) const {\n    AccOf out;\n" + loop + peer + end + "    return out;\n  }\n";
   // Of columns that begin with number `first`, to where they belong; those that are not there, behind the last one.
   if (slides(w.view, w.schedule))
-    out += inl + "void place(AccOf* to, int first, int columns) const {\n" + loop + "      const u32 c = first + e < 0 ? first + e + columns : first + e;\n" + place + end + "  }\n";
+    out += "  template <class At>" + inl.substr(1) + "void place(At* to, int first, int columns) const {\n" + loop + "      const u32 c = first + e < 0 ? first + e + columns : first + e;\n" + place + end + "  }\n";
   // Field by field: holes of the struct are never read.
   out += inl + "void put(AccOf* to) const {\n" + loop + put + end + "  }\n";
   out += inl + "void get(const AccOf* from) {\n" + loop + get + end + "  }\n";

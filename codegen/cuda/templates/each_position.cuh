@@ -89,6 +89,9 @@
     const int n = 0;
 @end
     const Ix e = at;
+@if U > 1
+    const int u = 0;
+@end
     @body element_at t=$place
     {
       @body load$S t=$place
