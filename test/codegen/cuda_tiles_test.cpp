@@ -240,7 +240,7 @@ TEST(Tiles, SumsOfBytes) {
 TEST(Tiles, ColumnsInWindows) {
   size_t slid = 0;
   for (const Case& c : kSliding)
-    for (auto [rows, columns] : {std::pair{1, 17}, {3, 23}, {700, 17}, {90, 33}, {65, 257}, {41, 1030}, {20, 4099}}) {
+    for (auto [rows, columns] : {std::pair{1, 17}, {3, 23}, {700, 17}, {90, 33}, {65, 257}, {41, 1030}, {20, 4099}, {8205, 17}, {9, 24577}}) {
       const Schedule s = checked(Fixed(c, columns).at, {{"N", rows}});
       slid += s.skeleton == Template::column && s.edges == Edges::window && s.access[0].staged;
     }
