@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "codegen/cuda/ring.h"
 #include "codegen/cuda/softmax.h"
 #include "codegen/cuda/words.h"
 
@@ -135,6 +136,18 @@ std::string meet_text(const Kernel& kernel, size_t j) {
   out += "    " + c + " = " + c + " * (" + t + ")Lanes;\n    const " + t + " shift = a * ((" + t + ")1 / (" + t + ")Lanes), mean = base + shift;\n";
   out += "    " + s + " = fusec_fma(-" + c + " * shift, shift, " + s + ");\n    " + s + " = " + s + " < (" + t + ")0 ? (" + t + ")0 : " + s + ";\n";
   return out + "    " + d + " = shift - (mean - base);\n    " + m + " = mean;\n";
+}
+
+/// The same for lanes of any counts, `Equal` ones included, at once: about the mean of the first that has elements, so that equal means stay.
+std::string lanes_meet_text(const std::string& t, const std::string& c, const std::string& m, const std::string& s) {
+  const std::string lanes = "_Pragma(\"unroll\") for (int mask = 1; mask < Lanes; mask *= 2) ";
+  std::string out = "    {\n      const u32 some = Equal ? 1u : __ballot_sync(0xffffffffu, " + c + " != (" + t + ")0);\n";
+  out += "      const " + t + " base = __shfl_sync(0xffffffffu, " + m + ", some ? __ffs(some) - 1 : 0);\n";
+  out += "      " + t + " count = Equal ? " + c + " * (" + t + ")Lanes : " + c + ", sum = " + c + " * (" + m + " - base), squares = fusec_fma(sum, " + m + " - base, " + s + ");\n";
+  out += "      " + lanes + "{\n        if (!Equal) count = count + ::peer(count, mask);\n        sum = sum + ::peer(sum, mask), squares = squares + ::peer(squares, mask);\n      }\n";
+  out += "      const " + t + " shift = count == (" + t + ")0 ? count : sum * " + (t == "f32" ? "rcp_plain(count)" : "((" + t + ")1 / count)") + ", rest = fusec_fma(-sum, shift, squares);\n";
+  // Where squares are infinite, so may sum * shift be.
+  return out + "      " + c + " = count;\n      " + m + " = base + shift;\n      " + s + " = !(squares < highest<" + t + ">()) ? squares : rest < (" + t + ")0 ? (" + t + ")0 : rest;\n    }\n";
 }
 
 }  // namespace
@@ -416,20 +429,16 @@ std::string together_text(Writer& w, size_t sweep) {
       meet += online_meet_text(w, r, k);
     } else {
       fold += "    {\n      int have = 0;\n      " + vectors + "have += Whole == 2 ? " + V + " : Whole ? (x[j].have ? " + V + " : 0) : __popc(x[j].have);\n      if (Whole == 2 || have) {\n        AccOf o;\n        o.zero();\n";
-      fold += "        o." + c + " = (" + t + ")have;\n        " + t + " sum = (" + t + ")0;\n        " + vectors + "sum = sum + tree_add(" + f + ");\n";
+      fold += "        o." + c + " = (" + t + ")have;\n        " + t + " sum;\n        " + vectors + "sum = j == 0 ? tree_add(" + f + ") : sum + tree_add(" + f + ");\n";
       fold += "        o." + m + " = sum / o." + c + ";\n        " + vectors + "{\n          " + t + " y[" + V + "];\n          " + elements + "{\n";
       fold += "            const " + t + " d = " + f + "[e] - o." + m + ";\n            y[e] = Whole || (x[j].have >> e & 1u) ? d : (" + t + ")0;\n          }\n";
-      fold += "          o." + s + " = o." + s + " + (Whole == 2 || x[j].have ? " + squares_text(type, "y", w.V) + " : (" + t + ")0);\n        }\n        merge(o);\n      }\n    }\n";
-      // About the mean of the first, so that equal ones stay. c d d, not c (d d): a lane without elements has a d, whose square may be infinite.
-      meet += "    {\n      const " + t + " base = __shfl_sync(0xffffffffu, " + m + ", 0, Lanes);\n      " + t + " count = " + c + ", sum = " + c + " * (" + m +
-              " - base);\n      " + lanes + "count = count + ::peer(count, mask), sum = sum + ::peer(sum, mask);\n";
-      meet += "      const " + t + " mean = count == (" + t + ")0 ? base : base + sum / count, d = " + m + " - mean;\n      " + s + " = " + s + " + " + c +
-              " * d * d;\n      " + lanes + s + " = " + s + " + ::peer(" + s + ", mask);\n      " + c + " = count;\n      " + m + " = mean;\n    }\n";
+      fold += "          o." + s + " = o." + s + " + (Whole == 2 || x[j].have ? " + squares_text(type, "y", w.V) + " : (" + t + ")0);\n        }\n        if (First) *this = o;\n        else merge(o);\n      }\n    }\n";
+      meet += lanes_meet_text(t, c, m, s);
     }
   }
-  // Whole: 1, a vector is all there or not at all; 2, all are there.
-  std::string out = "  template <int Whole, int N> __device__ __forceinline__ void fold(const LaneOf<" + n(sweep) + "> (&x)[N]) {\n" + fold + "  }\n";
-  return out + "  template <int Lanes> __device__ __forceinline__ void meet() {\n" + meet + "  }\n";
+  // Whole: 1, a vector is all there or not at all; 2, all are there. First: into a state that is zero.
+  std::string out = "  template <int Whole, bool First, int N> __device__ __forceinline__ void fold(const LaneOf<" + n(sweep) + "> (&x)[N]) {\n" + fold + "  }\n";
+  return out + "  template <int Lanes, bool Equal> __device__ __forceinline__ void meet() {\n" + meet + "  }\n";
 }
 
 std::string scan_state_text(Writer& w, size_t sweep, const StateLayout& layout) {
@@ -475,7 +484,8 @@ std::string result_text(const Writer& w, const Inst& result, size_t sweep, const
     // The mean of nothing is 0 / 0. Who asks what its rounding left gets squares about the mean as it is rounded.
     const std::string count = "acc.n" + id + x, squares = "acc.s" + id + x, left = "acc.d" + id;
     const bool rest = keeps_rest(kernel, w.schedule, sweep);
-    if (result.index == 0) value = "(" + count + " != (" + c_type(from) + ")0 ? acc.m" + id + x + " : " + count + " / " + count + ")";
+    if (result.index == 0 && known_columns(kernel) > 0) value = "acc.m" + id + x;
+    else if (result.index == 0) value = "(" + count + " != (" + c_type(from) + ")0 ? acc.m" + id + x + " : " + count + " / " + count + ")";
     else if (result.index == 1) value = rest && r.results.size() > 2 ? "fusec_fma(" + count + " * " + left + ", " + left + ", " + squares + ")" : squares;
     else value = rest ? count + " * " + left : "(" + c_type(from) + ")0";
   }

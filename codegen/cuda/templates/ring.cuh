@@ -182,11 +182,11 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   template <int N, class Acc> RD void meet_all(const Acc* states, Acc& acc) {
     if constexpr ((N & (N - 1)) == 0) {
       acc.get(states + lane % N);
-      meet<N>(acc);
+      meet<N, false>(acc);
     } else {
       acc.zero();
       if (lane < N) acc.get(states + lane);
-      meet<32>(acc);
+      meet<32, false>(acc);
     }
   }
   template <int S> RD void publish(u32 q) {
@@ -219,7 +219,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     if constexpr (Team > 1) {
       barrier_wait(sh.arrived + r, q / kResults & 1);
       collect_states<Team>(board_at(q), q + 1, acc);
-      meet<32>(acc);
+      meet<32, false>(acc);
     } else {
       if (lane == 0) barrier_arrive(sh.arrived + r, (u32)(Cluster * sizeof(Acc)));
       barrier_wait(sh.arrived + r, q / kResults & 1);
@@ -233,9 +233,9 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   // Of a team: where its blocks post state q.
   RD u64* board_at(u32 q) { return boards_at(K::counters(a)) + (blockIdx.x / Team * kResults + q % kResults) * kBoard; }
 
-  // Merges over `Lanes` neighbouring lanes.
-  template <int Lanes, class A> static RD void meet(A& acc) {
-    if constexpr (K::Together) acc.template meet<Lanes>();
+  // Merges over `Lanes` neighbouring lanes, `Equal`: that have as many elements.
+  template <int Lanes, bool Equal, class A> static RD void meet(A& acc) {
+    if constexpr (K::Together) acc.template meet<Lanes, Equal>();
     else butterfly<Lanes>(acc);
   }
 
@@ -336,8 +336,8 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   static RD bool is_apart() { return kApart && threadIdx.x >= (u32)kMain; }
   template <class F> RD void vector_apart(At& t, Ix from, Ix to, F f) {
     const Ix begin = (Ix)((u32)K::skew(a, t) % K::V), end = (Ix)((u32)(columns + begin) % K::V);
-    const Ix e = lane == 0 ? -begin : lane == 1 ? columns - end : from + (Ix)(Steps * kMain + lane - 2) * K::V;
-    const bool there = lane == 0 ? begin > 0 : lane == 1 ? end > 0 && e >= 0 : e >= 0 && columns - e >= K::V;
+    const Ix e = lane == 30 ? -begin : lane == 31 ? columns - end : from + (Ix)(Steps * kMain + lane) * K::V;
+    const bool there = lane == 30 ? begin > 0 : lane == 31 ? end > 0 && e >= 0 : e >= 0 && columns - e >= K::V;
     if (!there || e < from || e >= to) return;
     K::element_at(a, e, t);
     f(e - from, (int)(columns - e < K::V ? columns - e : K::V));
@@ -378,22 +378,24 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     typedef typename K::template Raw<S> Raw;
     Acc acc;
     acc.zero();
+    bool equal = false;
     if constexpr (K::Together) {
       typedef typename K::template Lane<S> Lane;
       sweep<S>(t, row, turn, [&](int n, const Raw& raw) {
         Lane x[1];
         K::take(Int<S>(), a, t, n, raw, row, x[0]);
-        acc.template fold<0>(x);
+        acc.template fold<0, Slices == 1>(x);
       }, [&](Ix from, Ix to, const Raw (&raw)[Steps], auto with_columns) {
         Lane x[Steps];
         auto take = [&](int j) { with_columns(j), K::take(Int<S>(), a, t, K::V, raw[j], row, x[j]); };
         auto none = [&](int j) { x[j].none(); };
         if (has_all(from, to)) {
           whole_vectors<true>(t, from, to, take, none);
-          acc.template fold<2>(x);
+          acc.template fold<2, Slices == 1>(x);
+          equal = Slices == 1;
         } else {
           whole_vectors(t, from, to, take, none);
-          acc.template fold<1>(x);
+          acc.template fold<1, Slices == 1>(x);
         }
       });
     } else {
@@ -403,7 +405,8 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       });
       acc.settle();
     }
-    meet<32>(acc);
+    if (equal) meet<32, true>(acc);
+    else meet<32, false>(acc);
     const u32 r = q % kResults;
     if constexpr (!K::Copies) __syncwarp();  // with slots, giving them back orders what the lanes read before
     if (lane == 0) {
