@@ -76,14 +76,8 @@ size_t Emitter::fills() const {
   return shortest == shape.slice && shortest == step * s_.steps ? 2 : shortest >= step * (s_.steps - 1);
 }
 
-/// Odd rows: does a warp ask whether it has all of its vectors? Not for eight a lane (layer_norm u8 [262145]: 0.68 of the copy rate, 0.73 without), nor
-/// where sizes take registers.
-bool Emitter::asks() const {
-  Dim columns = 1;
-  for (const Axis& axis : k_.axes)
-    if (axis.reduced) columns = columns * axis.extent;
-  return w_.windows() && columns.is_constant() && s_.steps <= 4;
-}
+/// Odd rows: does a warp ask whether it has all of its vectors, or all but the last? Not where sizes take registers.
+bool Emitter::asks() const { return w_.windows() && known_columns(k_) > 0; }
 
 /// Odd rows whose elements are unpacked, or become others: a lane's vectors are calculated side by side, and stored by predicates (softmax bf16 [65537]
 /// 0.90 of the copy rate, 0.92 so; layer_norm f32 [1048573] 0.875, 0.859).

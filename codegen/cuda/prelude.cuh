@@ -4,7 +4,7 @@ typedef signed char i8; typedef short i16; typedef int i32; typedef long long i6
 typedef unsigned char u8; typedef unsigned short u16; typedef unsigned int u32; typedef unsigned long long u64;
 typedef float f32; typedef double f64;
 #define D static __device__ __forceinline__
-template <int N> struct Int {};
+template <int N> struct Int { enum { value = N }; };
 #define bits(T, x) __builtin_bit_cast(T, x)
 // Statements for each element e, written out by the preprocessor; see below for FETCH and PUT. A macro costs the compiler a fraction of
 // what a function or a loop does (docs/performance.md).

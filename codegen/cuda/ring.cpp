@@ -74,10 +74,11 @@ int64_t states_and_barriers(const View& view, const Schedule& s) {
   return 2 * KiB + results(s) * ((warps + std::max<int>(1, s.cluster)) * state + std::max(state, row_values(view)));
 }
 
-/// Where vectors may be short, a warp apart takes those of a row, and 30 others of a slice (ring.cuh).
+/// Where vectors may be short, a warp apart takes those of a row, and what is beyond whole steps of the others (ring.cuh).
 bool has_apart(const Schedule& s) { return s.edges == Edges::window && s.lane[s.vector_axis] > 1; }
 int64_t lanes_apart(const Schedule& s) { return has_apart(s) ? 32 : 0; }
-int64_t vectors_apart(const Schedule& s) { return has_apart(s) ? 30 : 0; }
+/// Of a slice's vectors, those of the other warps: whole steps.
+int64_t vectors_of_main(const Schedule& s, int64_t vectors) { return has_apart(s) ? vectors / 32 * 32 : vectors; }
 
 int64_t blocks_of_row(const Schedule& s) { return std::max<int>({1, s.cluster, s.team}); }
 
@@ -232,7 +233,7 @@ std::string fit_ring(const Kernel& kernel, const Facts& facts, const Device& dev
   s.lanes_per_row = s.threads;
   const int64_t vectors = ceil_div(shape.slice, std::max<int>(1, s.lane[s.vector_axis])), lanes = s.threads - lanes_apart(s);
   if (lanes < 1) return "threads=" + std::to_string(s.threads) + ": a warp apart and others are expected";
-  s.steps = uint16_t(std::clamp<int64_t>(ceil_div(vectors - vectors_apart(s), lanes), 1, 1024));
+  s.steps = uint16_t(std::clamp<int64_t>(ceil_div(vectors_of_main(s, vectors), lanes), 1, 1024));
   if (s.steps > 32) return "threads=" + std::to_string(s.threads) + ": slices of so many vectors a lane do not fit into registers";
   s.rows_in_flight = 1;
   s.block[s.vector_axis] = 0;
@@ -297,7 +298,7 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   auto cut_up = [&](int64_t cluster, int64_t slice_bytes, int64_t least) {
     s.cluster = uint16_t(cluster), s.slices = s.min_blocks = 1;
     const int64_t part = ring_shape(kernel, s, facts.columns).part;
-    const int64_t slices = std::max({least, ceil_div(part * row_bytes, slice_bytes), ceil_div(part, (most_lanes * most_steps + vectors_apart(s)) * V)});
+    const int64_t slices = std::max({least, ceil_div(part * row_bytes, slice_bytes), ceil_div(part, (most_lanes * most_steps + (window ? 31 : 0)) * V)});
     s.slices = uint8_t(std::min<int64_t>(slices, 255));
     return slices <= 255;
   };
@@ -318,7 +319,7 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   };
   auto take = [&] {
     const RingShape shape = ring_shape(kernel, s, facts.columns);
-    const int64_t vectors = ceil_div(shape.slice, V), others = std::max<int64_t>(1, vectors - vectors_apart(s));  // of a warp apart
+    const int64_t vectors = ceil_div(shape.slice, V), others = std::max<int64_t>(1, vectors_of_main(s, vectors));
     s.threads = uint16_t(window ? std::max<int64_t>(128, ceil_div(ceil_div(others, ceil_div(others, most_lanes)), 32) * 32 + lanes_apart(s)) : threads_of(vectors));
     const int64_t slots = fitting(), rows = slots / s.slices;
     s.keep = slots >= s.slices ? Keep::shared : Keep::reload;
@@ -327,6 +328,7 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
     const bool few = grows && !deviations && !s.team && s.slices == 1 && slots > 4;
     if (s.team) s.ahead = uint8_t(small ? 4 : std::clamp<int64_t>(rows - 3, 3, 5));
     else if (few) s.ahead = 1;
+    else if (deviations && window && V <= 4 && !narrow && s.slices == 1 && slots >= 6) s.ahead = 2;
     else if ((deviations || narrow) && full && s.slices == 1 && slots >= 5) s.ahead = uint8_t(std::min<int64_t>(slots - 3, s.cluster >= 16 ? 3 : 2));
     else s.ahead = slots >= 2 * s.slices + (s.column_slots == s.slices ? 1 : 2);
     s.slots = uint8_t(few ? std::clamp<int64_t>(64 * KiB / shape.slot_bytes, 4, slots) : 0);

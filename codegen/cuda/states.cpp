@@ -138,6 +138,8 @@ std::string meet_text(const Kernel& kernel, size_t j) {
   return out + "    " + d + " = shift - (mean - base);\n    " + m + " = mean;\n";
 }
 
+std::string inverse_text(const std::string& t, const std::string& x) { return t == "f32" ? "rcp_plain(" + x + ")" : "((" + t + ")1 / " + x + ")"; }
+
 /// The same for lanes of any counts, `Equal` ones included, at once: about the mean of the first that has elements, so that equal means stay.
 std::string lanes_meet_text(const std::string& t, const std::string& c, const std::string& m, const std::string& s) {
   const std::string lanes = "_Pragma(\"unroll\") for (int mask = 1; mask < Lanes; mask *= 2) ";
@@ -145,7 +147,7 @@ std::string lanes_meet_text(const std::string& t, const std::string& c, const st
   out += "      const " + t + " base = __shfl_sync(0xffffffffu, " + m + ", some ? __ffs(some) - 1 : 0);\n";
   out += "      " + t + " count = Equal ? " + c + " * (" + t + ")Lanes : " + c + ", sum = " + c + " * (" + m + " - base), squares = fusec_fma(sum, " + m + " - base, " + s + ");\n";
   out += "      " + lanes + "{\n        if (!Equal) count = count + ::peer(count, mask);\n        sum = sum + ::peer(sum, mask), squares = squares + ::peer(squares, mask);\n      }\n";
-  out += "      const " + t + " shift = count == (" + t + ")0 ? count : sum * " + (t == "f32" ? "rcp_plain(count)" : "((" + t + ")1 / count)") + ", rest = fusec_fma(-sum, shift, squares);\n";
+  out += "      const " + t + " shift = count == (" + t + ")0 ? count : sum * " + inverse_text(t, "count") + ", rest = fusec_fma(-sum, shift, squares);\n";
   // Where squares are infinite, so may sum * shift be.
   return out + "      " + c + " = count;\n      " + m + " = base + shift;\n      " + s + " = !(squares < highest<" + t + ">()) ? squares : rest < (" + t + ")0 ? (" + t + ")0 : rest;\n    }\n";
 }
@@ -394,7 +396,8 @@ void take_text(Writer& w, Body& body, size_t sweep) {
     body.line("lane.x" + n(j) + "[e] = " + cast(kernel.values[r.inputs[0]].type, r.accumulate, body.at(r.inputs[0])) + ";");
   }
   body.close_loop();
-  if (valid.empty()) return;
+  const auto& all_of = kernel.sweeps[sweep].reductions;
+  if (valid.empty() || std::all_of(all_of.begin(), all_of.end(), [&](uint16_t j) { return kernel.reductions[j].fold == Fold::welford; })) return;  // who folds looks
   // Few vectors are short: one branch, no condition an element.
   body.line("if (lane.have != " + all + ") {");
   body.line("  _Pragma(\"unroll\") for (int e = 0; e < " + n(w.V) + "; ++e) {");
@@ -428,10 +431,15 @@ std::string together_text(Writer& w, size_t sweep) {
       fold += "      " + s + " = " + s + " * (" + m + " == top ? (" + t + ")1 : " + rescale(w, r, m, "top") + ") + sum;\n      " + m + " = top;\n    }\n";
       meet += online_meet_text(w, r, k);
     } else {
-      fold += "    {\n      int have = 0;\n      " + vectors + "have += Whole == 2 ? " + V + " : Whole ? (x[j].have ? " + V + " : 0) : __popc(x[j].have);\n      if (Whole == 2 || have) {\n        AccOf o;\n        o.zero();\n";
+      // A vector of which some elements may be missing: about one that is there.
+      fold += "    if constexpr (Whole == 0) {\n      const u32 have = x[0].have;\n      const " + t + " pivot = have & 1u ? x[0].x" + id + "[0] : x[0].x" + id + "[" + n(w.V - 1) + "];\n      " + t + " y[" + V + "];\n      " +
+              elements + "y[e] = have >> e & 1u ? x[0].x" + id + "[e] - pivot : (" + t + ")0;\n";
+      fold += "      const " + t + " count = (" + t + ")__popc(have), sum = " + tree_text(Op::sum, type, "y", w.V) + ", shift = sum * " + inverse_text(t, "count") + ", rest = fusec_fma(-sum, shift, " + squares_text(type, "y", w.V) + ");\n";
+      fold += "      AccOf o;\n      o.zero();\n      o." + c + " = count, o." + m + " = pivot + shift, o." + s + " = rest < (" + t + ")0 ? (" + t + ")0 : rest;\n      merge(o);\n    } else ";
+      fold += "{\n      int have = 0;\n      " + vectors + "have += Whole == 2 || x[j].have ? " + V + " : 0;\n      if (Whole == 2 || have) {\n        AccOf o;\n        o.zero();\n";
       fold += "        o." + c + " = (" + t + ")have;\n        " + t + " sum;\n        " + vectors + "sum = j == 0 ? tree_add(" + f + ") : sum + tree_add(" + f + ");\n";
       fold += "        o." + m + " = sum / o." + c + ";\n        " + vectors + "{\n          " + t + " y[" + V + "];\n          " + elements + "{\n";
-      fold += "            const " + t + " d = " + f + "[e] - o." + m + ";\n            y[e] = Whole || (x[j].have >> e & 1u) ? d : (" + t + ")0;\n          }\n";
+      fold += "            y[e] = " + f + "[e] - o." + m + ";\n          }\n";
       fold += "          o." + s + " = o." + s + " + (Whole == 2 || x[j].have ? " + squares_text(type, "y", w.V) + " : (" + t + ")0);\n        }\n        if (First) *this = o;\n        else merge(o);\n      }\n    }\n";
       meet += lanes_meet_text(t, c, m, s);
     }

@@ -125,7 +125,7 @@ const Spare kSpare[] = {
     {"ring_columns_stay", "__syncwarp(); / if (lane == 0) barrier_arrive(full, bytes);", "the other lanes write single bytes, and here there are none; ring_columns_odd needs it"},
     {"ring_columns_of_teams", "__syncwarp(); / if (lane == 0) barrier_arrive(full, bytes);", "as above"},
     {"ring_", "__threadfence(); / last = atomicAdd(counters, 1u) == gridDim.x - 1;", "keeps zeros from overtaking what others still read; the runner's loads are done at once"},
-    {"ring_columns", "K::issue_columns(a, first, first < 0 ? 0 : first, end < columns ? end : columns, slice, columns_at(slot), sh.columns_full + slot, policy); / } -> end",
+    {"ring_columns", "K::issue_columns(a, from, from < 0 ? 0 : from, end < columns ? end : columns, slice, columns_at(slot), sh.columns_full + slot, policy); / } -> end",
      "bulk_window ends where the operand does; zeros behind it are only work"},
     {"scan", "__threadfence(); / last = atomicAdd(counters + 1, 1u) == blocks - 1;", "keeps a flag that is raised late from landing behind the zero; the runner's memory delays no store"},
     {"scan_columns", "if (n <= 0 || first + s >= columns) continue;", "forward, what is folded behind the end reaches nobody; backward and parts need it"},
@@ -137,7 +137,7 @@ const Spare kSpare[] = {
     {"column_slides", "__syncthreads(); / acc.get(at + x);", "the first thread of a column, which alone stores its sum, has it"},
     // Arguments that this kernel does not look at.
     {"ring_odd", "to = from + slice < end ? from + slice : end; / K::issue(", "bulk_window ends where the operand does; nobody reads what it brought too much"},
-    {"ring_by_words", "K::issue_columns(a, first, first < 0 ? 0 : first, end < columns ? end : columns, slice, columns_at(slot), sh.columns_full + slot, policy); / } -> end",
+    {"ring_by_words", "K::issue_columns(a, from, from < 0 ? 0 : from, end < columns ? end : columns, slice, columns_at(slot), sh.columns_full + slot, policy); / } -> end",
      "as in ring_columns"},
     {"ring_by_words_of_clusters", "to = from + slice < end ? from + slice : end; / if (!is_apart()) whole_vectors(", "asks ahead for parameters that no vector of the slice has"},
     {"ring_by_words_of_clusters", "if (s + 1 < Slices) load_ahead<S>(t, from + slice, end, next);", "by words whole_vectors finds that nothing is there; rows that fill their slices need it"},

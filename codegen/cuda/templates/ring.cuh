@@ -52,7 +52,8 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   // States in flight: more than rows between the fastest warp and the slowest, twice the rows ahead and two. The queue holds more rows than slots do.
   enum { kWarps = Threads / 32, kResults = Ahead > 3 ? 16 : 8, kQueue = 32, kAhead = K::Kept && K::Folds == 1 ? Ahead : 0,
          Last = K::Stores ? K::Folds : K::Folds - 1, kStay = ColumnSlots >= Slices,
-         kBoard = words_of_board((int)K::AccBytes / 4, Team), kApart = !K::Full, kMain = Threads - (kApart ? 32 : 0) };
+         kBoard = words_of_board((int)K::AccBytes / 4, Team), kApart = !K::Full, kMain = Threads - (kApart ? 32 : 0),
+         kBlocks = Team > 1 ? Team : Cluster, kStep = 32 * (int)K::V };
   enum : u32 { kDone = 0xffffffffu };
   struct Shared {
     u64 full[Slots], empty[Slots], columns_full[ColumnSlots], columns_empty[ColumnSlots], folded[kResults], arrived[kResults], merged[kResults], queued[kQueue];
@@ -69,7 +70,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   const u64 policy;
   const Ix rows, columns;
   const u32 rank, lane;   // rank: among the blocks of a row
-  Ix part, slice;         // elements of a row for a block and for a slot: whole vectors, whole 16-byte pieces of every operand
+  Ix first, size, slice;  // the block's elements of a row, and those for a slot: whole vectors, whole 16-byte pieces of every operand
   Turn<Slots> early, late;  // slots of the first sweep, and of those that come back to them
   Turn<ColumnSlots> beside; // slots of parameters that come again
   typename K::template Raw<K::Folds> held[K::Holds ? Steps : 1];  // parameters of the block's columns in registers
@@ -79,10 +80,17 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       : a(args), sh(shared), slots(dynamic), policy(K::policy(args)), rows(K::rows(args)), columns(K::columns(args)),
         rank(Team > 1 ? blockIdx.x % Team : Cluster > 1 ? cluster_rank() : 0), lane(threadIdx.x % 32), early{0, 0}, late{0, 0}, beside{0, 0} {
     const Ix span = columns + (K::Window - 1);
-    part = whole(span, Team > 1 ? Team : Cluster);
+    const Ix part = whole(span, kBlocks);
     slice = whole(part, Slices);
+    // Odd rows: as even as may be, so that no block has a step more than the others.
+    first = kApart ? begin_of_block(rank) : part * (Ix)rank;
+    size = kApart ? begin_of_block(rank + 1) - first : part;
   }
   static RD Ix whole(Ix n, Ix by) { return ((n + by - 1) / by + K::Granule - 1) / K::Granule * K::Granule; }
+  RD Ix begin_of_block(u32 rank) {
+    const Ix granules = (columns + (K::Window - 1) + (K::Granule - 1)) / K::Granule;
+    return (Ix)(((u64)granules * rank + (kBlocks - 1)) / kBlocks) * K::Granule;
+  }
   RD char* slot_at(u32 slot) { return slots + slot * (u32)(slice * K::RowBytes + K::LeadBytes); }
   RD char* columns_at(u32 slot) { return slot_at(Slots) + slot * (u32)(slice * K::ColumnBytes + K::ColumnLeadBytes); }
 
@@ -98,8 +106,8 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     const u64 row = blockIdx.x / Team + (u64)i * (gridDim.x / Team);
     return row < (u64)rows ? (u32)row : kDone;
   }
-  RD Ix begin_of(const At& t) { return part * (Ix)rank - K::skew(a, t); }
-  RD Ix end_of(Ix begin) { return begin + part < columns ? begin + part : columns; }
+  RD Ix begin_of(const At& t) { return first - K::skew(a, t); }
+  RD Ix end_of(Ix begin) { return begin + size < columns ? begin + size : columns; }
 
   // --- producer ---------------------------------------------------------------------------------------------------------------
   RD void produce() {
@@ -145,8 +153,8 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   // --- parameters -----------------------------------------------------------------------------------------------------------------
   // All lanes of the warp. Rows that begin anywhere need a granule on both sides of a slice.
   RD void issue_columns(int s, u32 slot) {
-    const Ix margin = K::Windows ? K::Granule : 0, first = part * (Ix)rank + s * slice - margin, end = first + slice + 2 * margin;
-    K::issue_columns(a, first, first < 0 ? 0 : first, end < columns ? end : columns, slice, columns_at(slot), sh.columns_full + slot, policy);
+    const Ix margin = K::Windows ? K::Granule : 0, from = first + s * slice - margin, end = from + slice + 2 * margin;
+    K::issue_columns(a, from, from < 0 ? 0 : from, end < columns ? end : columns, slice, columns_at(slot), sh.columns_full + slot, policy);
   }
   RD void bring_columns() {
     if constexpr (kStay) {
@@ -257,6 +265,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         if (s + 1 < Slices) load_ahead<S>(t, from + slice, end, next);
       }
       if constexpr (K::Copies && (S == 0 || !K::Kept)) barrier_wait(sh.full + turn.slot, turn.parity);
+      const Ix lead = begin_of_main(from) - from;
       const u32 columns_slot = kStay ? s : beside.slot;
       const char* columns_here = nullptr;
       auto wait_for_columns = [&] {
@@ -284,7 +293,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         }
       };
       if (is_apart()) {
-        vector_apart(t, from, to, [&](Ix at, int n) {
+        vectors_apart(t, from, to, [&](Ix at, int n) {
           Raw raw;
           if constexpr (loads_ahead<S>()) K::ahead(Int<S>(), a, t, n, raw);
           load(at, n, raw);
@@ -292,7 +301,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
           one(n, raw);
         });
       } else {
-        whole_vectors(t, from, to, [&](int j) { load(vector(j), K::V, raw[j]); }, [](int) {});
+        whole_vectors(t, from, to, [&](int j) { load(lead + vector(j), K::V, raw[j]); }, [](int) {});
       }
       if constexpr (K::Copies) {
         if constexpr (S == Last || !K::Kept) {
@@ -304,7 +313,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         turn.next();
       }
       if constexpr (uses_columns<S>() && !kApart) wait_for_columns();
-      if (!is_apart()) in_phase<S>(t, [&](auto phase) { each(from, to, raw, [&](int j, bool there = true) { with_columns(phase, j, there ? vector(j) : 0, K::V, raw[j]); }); });
+      if (!is_apart()) in_phase<S>(t, [&](auto phase) { each(from, to, raw, [&](int j, bool there = true) { with_columns(phase, j, there ? lead + vector(j) : 0, K::V, raw[j]); }); });
       if constexpr (uses_columns<S>() && !kStay) {
         __syncwarp();
         if (lane == 0) barrier_arrive(sh.columns_empty + columns_slot + (columns_taken & K::zero(a)));
@@ -331,16 +340,35 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       f(Int<0>());
     }
   }
-  // Rows that begin anywhere begin and end inside of vectors, whose elements have conditions. A warp apart takes these two and what a slice has beyond the
-  // other warps' steps, a vector a lane: no other warp has a condition an element, and none waits for one that has them and as much to do as the others.
+  // Rows that begin anywhere begin and end inside of vectors, whose elements have conditions. A warp apart takes these two, the vectors of a row before its
+  // first window is over, and those beyond whole steps of the other warps. So none of these has a condition an element or a lane; all lanes of one have as
+  // many vectors, and none is late because it has conditions and as much to do as the others: a row waits for its slowest warp.
   static RD bool is_apart() { return kApart && threadIdx.x >= (u32)kMain; }
-  template <class F> RD void vector_apart(At& t, Ix from, Ix to, F f) {
-    const Ix begin = (Ix)((u32)K::skew(a, t) % K::V), end = (Ix)((u32)(columns + begin) % K::V);
-    const Ix e = lane == 30 ? -begin : lane == 31 ? columns - end : from + (Ix)(Steps * kMain + lane) * K::V;
-    const bool there = lane == 30 ? begin > 0 : lane == 31 ? end > 0 && e >= 0 : e >= 0 && columns - e >= K::V;
-    if (!there || e < from || e >= to) return;
-    K::element_at(a, e, t);
-    f(e - from, (int)(columns - e < K::V ? columns - e : K::V));
+  RD Ix begin_of_main(Ix from) { return kApart && from < 0 ? from + K::Window : from; }
+  RD Ix end_of_main(Ix begin, Ix to) {
+    if (!kApart) return to;
+    const u32 steps = to > begin ? (u32)(to - begin) / kStep : 0, most = Steps * kMain / 32;
+    return begin + (Ix)((steps < most ? steps : most) * kStep);
+  }
+  template <class F> RD void vectors_apart(At& t, Ix from, Ix to, F f) {
+    // Of more blocks none has both ends of a row and more than 30 whole vectors here: a part is whole windows, and so is what lies before it.
+    constexpr bool kOnce = kBlocks > 1 && K::Window <= 32 * K::V;
+    constexpr u32 kWhole = kOnce ? 31 : 30;
+    const Ix begin = begin_of_main(from), end = end_of_main(begin, to);
+    const u32 before = from < 0 ? (u32)begin / K::V : 0, all = before + (to > end ? (u32)(to - end) / K::V : 0);
+    const u32 head = from < 0 ? (u32)begin % K::V : 0, tail = to == columns ? (u32)(columns - from) % K::V : 0;
+    const bool first = head > 0 && lane == 31, last = tail > 0 && (lane == 31 || head > 0);  // the last lane's or, of two ends, the last but one's
+    const bool whole = lane < kWhole && !(lane == 30 && last);
+    const Ix part = first ? (Ix)head - K::V : columns - (Ix)tail;
+    for (u32 i = lane;; i += kWhole) {
+      const Ix e = whole ? (i < before ? begin : end) + ((Ix)i - (Ix)before) * K::V : part;
+      const bool there = whole ? (i < all) & (e + K::V <= columns) : first | (last & (e >= 0));
+      if (there & (to > from)) {
+        K::element_at(a, e, t);
+        f(e - from, (int)(columns - e < K::V ? columns - e : K::V));
+      }
+      if (kOnce || !whole || i + kWhole >= all) break;
+    }
   }
   // Where the others' vectors lie in a slice. In windows the constant comes last: addresses are a register and a number.
   static RD Ix mine() { return (Ix)threadIdx.x * K::V; }
@@ -349,23 +377,22 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     if constexpr (K::Windows) K::element_at(a, from + mine(), (Ix)(j * kMain * K::V), t);
     else K::element_at(a, from + vector(j), t);
   }
-  // Where whole vectors have to begin before.
-  RD Ix whole_before(Ix to) { return !kApart || to <= columns - (K::V - 1) ? to : columns - (K::V - 1); }
-  // Has a slice all vectors of this warp? K::Fills says of every slice: 2 each lane has all its vectors, 1 all but the last one, 0 it is not known; of odd
-  // rows, in windows, the warps ask (K::Asks).
-  RD bool has_all(Ix from, Ix to) {
-    if (!K::Asks) return K::Fills == 2;
-    return from + (Ix)(threadIdx.x / 32 * 32) * K::V >= 0 && from + (Ix)((threadIdx.x | 31) + (Steps - 1) * kMain) * K::V < whole_before(to);
+  // Has a slice the first `count` vectors of all lanes of this warp? K::Fills says of every slice: 2 each lane has all its vectors, 1 all but the last one,
+  // 0 it is not known; of odd rows, in windows, the warps ask (K::Asks).
+  RD bool has(int count, Ix from, Ix to) {
+    if (!K::Asks) return K::Fills == 2 && count == Steps;
+    const Ix begin = begin_of_main(from);
+    return (kApart || begin + (Ix)(threadIdx.x / 32 * 32) * K::V >= 0) && begin + (Ix)((threadIdx.x | 31) + (count - 1) * kMain) * K::V < end_of_main(begin, to);
   }
-  // `f` with every whole vector of a slice that is there, or `none` with its number. A condition a vector would part what the compiler otherwise puts side
-  // by side.
-  template <bool All = false, class F, class N> RD void whole_vectors(At& t, Ix from, Ix to, F f, N none) {
-    const Ix end = whole_before(to);
+  static RD bool is_there(Ix e, int j, Ix end) { return e < end && (!K::Windows || kApart || j > 0 || e >= 0); }
+  // `f` with every whole vector of a slice that is there, or `none` with its number; or with the first `All`, which are there. A condition a vector would
+  // part what the compiler otherwise puts side by side.
+  template <int All = 0, class F, class N> RD void whole_vectors(At& t, Ix from, Ix to, F f, N none) {
+    const Ix begin = begin_of_main(from), end = end_of_main(begin, to);
 #pragma unroll
-    for (int j = 0; j < Steps; ++j) {
-      const Ix e = from + vector(j);
-      if (All || K::Fills == 2 || (K::Fills && j + 1 < Steps) || (e < end && (!K::Windows || j > 0 || e >= 0))) {
-        vector_at(from, j, t);
+    for (int j = 0; j < (All ? All : Steps); ++j) {
+      if (All || K::Fills == 2 || (K::Fills && j + 1 < Steps) || is_there(begin + vector(j), j, end)) {
+        vector_at(begin, j, t);
         if constexpr (K::Windows) __builtin_assume(t.e >= 0);
         f(j);
       } else {
@@ -384,17 +411,21 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       sweep<S>(t, row, turn, [&](int n, const Raw& raw) {
         Lane x[1];
         K::take(Int<S>(), a, t, n, raw, row, x[0]);
-        acc.template fold<0, Slices == 1>(x);
+        acc.template fold<0, false>(x);
       }, [&](Ix from, Ix to, const Raw (&raw)[Steps], auto with_columns) {
-        Lane x[Steps];
-        auto take = [&](int j) { with_columns(j), K::take(Int<S>(), a, t, K::V, raw[j], row, x[j]); };
-        auto none = [&](int j) { x[j].none(); };
-        if (has_all(from, to)) {
-          whole_vectors<true>(t, from, to, take, none);
+        auto all = [&](auto count) {
+          Lane x[decltype(count)::value];
+          whole_vectors<decltype(count)::value>(t, from, to, [&](int j) { with_columns(j), K::take(Int<S>(), a, t, K::V, raw[j], row, x[j]); }, [](int) {});
           acc.template fold<2, Slices == 1>(x);
-          equal = Slices == 1;
+        };
+        equal = kApart || (K::Fills == 2 && Slices == 1);
+        if (has(Steps, from, to)) {
+          all(Int<Steps>());
+        } else if (K::Asks && Steps > 1 && has(Steps - 1, from, to)) {
+          all(Int<(Steps > 1 ? Steps - 1 : 1)>());
         } else {
-          whole_vectors(t, from, to, take, none);
+          Lane x[Steps];
+          whole_vectors(t, from, to, [&](int j) { with_columns(j), K::take(Int<S>(), a, t, K::V, raw[j], row, x[j]); }, [&](int j) { x[j].none(); });
           acc.template fold<1, Slices == 1>(x);
         }
       });
@@ -428,12 +459,11 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       sweep<K::Folds>(t, row, K::Kept ? turn : early, one, [&](Ix from, Ix to, const Raw (&raw)[Steps], auto with_columns) {
         if constexpr (K::StoresWhere) {
           // All of a lane's vectors are calculated, whatever is in the slot, and those that are there are stored.
-          const Ix last = whole_before(to);
+          const Ix begin = begin_of_main(from), end = end_of_main(begin, to);
 #pragma unroll
           for (int j = 0; j < Steps; ++j) {
-            const Ix e = from + vector(j);
-            const bool there = e < last && (!K::Windows || j > 0 || e >= 0);
-            vector_at(from, j, t);
+            const bool there = is_there(begin + vector(j), j, end);
+            vector_at(begin, j, t);
 #ifdef FUSEC_SIMT
             if (!there) continue;  // it holds against a kernel that it reads what nobody wrote
 #endif
@@ -455,8 +485,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     bool done = false;
     if constexpr (K::Holds) {
       At t{};
-      const Ix begin = part * (Ix)rank;
-      load_ahead<K::Folds>(t, begin, end_of(begin), held);
+      load_ahead<K::Folds>(t, first, end_of(first), held);
     }
     for (;;) {
       while (!done && folded <= stored + kAhead) {
