@@ -281,17 +281,17 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   const bool folds = folds_columns(view, s), window = s.edges == Edges::window;
   bool deviations = false;
   for (const Reduction& r : kernel.reductions) deviations |= r.fold == Fold::welford;
-  // Code for sm_100 takes more registers (rows of unknown length, bf16: softmax, odd, 36 bytes of spills in 96; layer_norm 16).
-  const int64_t few = V > 4 ? (device.sm >= 100 && (window || deviations) ? 3 : 4) : 8, most_threads = 544;
-  auto steps_of = [&](int64_t taken) { return std::clamp<int64_t>(33 / taken, 1, few); };
-  int64_t most_steps = steps_of(words);
-  const int64_t row = facts.columns * row_bytes, most_lanes = most_threads - lanes_apart(s);
   const bool full = s.edges == Edges::full;
   int64_t stored = 0;
   for (Val v : view.element_stores()) stored += size_of(view, v);
   const bool narrow = full && stored > row_bytes;   // bytes that become floats: what is written bounds a row, and slots are small
   const bool grows = stored > 2 * row_bytes;        // it is most of what a row moves
   const bool small = narrow || (grows && (!beside || deviations));  // slots of a team
+  // Code for sm_100 takes more registers (rows of unknown length, bf16: softmax, odd, 36 bytes of spills in 96; layer_norm 16).
+  const int64_t few = V > 4 ? (device.sm >= 100 && (window || deviations) ? 3 : 4) : window && grows && deviations ? 9 : 8, most_threads = 544;
+  auto steps_of = [&](int64_t taken) { return std::clamp<int64_t>(33 / taken, 1, few); };
+  int64_t most_steps = steps_of(words);
+  const int64_t row = facts.columns * row_bytes, most_lanes = most_threads - lanes_apart(s);
   const size_t loads = ring_loads(view, facts).size();
   if (!loads) return std::nullopt;  // all of a row is repeated
   // Slices that hold at most so many bytes, and what else follows from cluster and slices; the slots that then fit.
@@ -328,7 +328,7 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
     const bool few = grows && !deviations && !s.team && s.slices == 1 && slots > 4;
     if (s.team) s.ahead = uint8_t(small ? 4 : std::clamp<int64_t>(rows - 3, 3, 5));
     else if (few) s.ahead = 1;
-    else if (deviations && window && V <= 4 && !narrow && s.slices == 1 && slots >= 6) s.ahead = 2;
+    else if (deviations && window && V <= 4 && s.slices == 1 && slots >= (grows ? 5 : 6)) s.ahead = 2;
     else if ((deviations || narrow) && full && s.slices == 1 && slots >= 5) s.ahead = uint8_t(std::min<int64_t>(slots - 3, s.cluster >= 16 ? 3 : 2));
     else s.ahead = slots >= 2 * s.slices + (s.column_slots == s.slices ? 1 : 2);
     s.slots = uint8_t(few ? std::clamp<int64_t>(64 * KiB / shape.slot_bytes, 4, slots) : 0);
@@ -362,7 +362,7 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
         for (int64_t least = 1; least <= 6 && cluster <= device.max_cluster; ++least) {
           s.column_slots = 0;
           if (!cut_up(cluster, 34 * KiB, least)) break;
-          if (cluster == 3 && (s.slices > 1 || !deviations || !full || !(V > 4 || narrow))) break;
+          if (cluster == 3 && (s.slices > 1 || !deviations || !(full ? V > 4 || narrow : grows))) break;
           if (cluster == 16 && !last && s.slices > 1 && deviations && full && V > 4) break;
           const int64_t slice_bytes = ring_shape(kernel, s, facts.columns).slice * row_bytes;
           if (s.slices > 1 && slice_bytes < (last && !deviations ? 12 : full ? 18 : 20) * KiB) break;

@@ -6,7 +6,8 @@
 //   compute     fold a row's slices, give their states to the publisher; later store from the same slots, which are then free
 //   publisher   merges the states of the block's warps and sends the result to every block of the cluster, or posts it for the team
 //   gatherer    merges what the blocks sent (clusters and teams)
-//               the last of the two also calculates what follows from a row's state, once a block
+//               the last of the two also calculates what follows from a row's state, once a block, and stores what the warp apart of odd rows folds
+//               (kHelps; in a team all blocks wait for it, and the warp apart stores)
 //   parameters  copies the parameters of the block's columns into slots of their own, where K::Columns of them stand there; those that stay the
 //               publisher copies, before its first row
 //
@@ -53,7 +54,9 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   enum { kWarps = Threads / 32, kResults = Ahead > 3 ? 16 : 8, kQueue = 32, kAhead = K::Kept && K::Folds == 1 ? Ahead : 0,
          Last = K::Stores ? K::Folds : K::Folds - 1, kStay = ColumnSlots >= Slices,
          kBoard = words_of_board((int)K::AccBytes / 4, Team), kApart = !K::Full, kMain = Threads - (kApart ? 32 : 0),
-         kBlocks = Team > 1 ? Team : Cluster, kStep = 32 * (int)K::V };
+         kBlocks = Team > 1 ? Team : Cluster, kStep = 32 * (int)K::V,
+         kHelps = kApart && Team == 1 && K::Copies && K::Kept && K::Folds == 1 && K::Stores && (kStay || !K::Columns) };
+  enum Role { kAny, kMainOnly, kApartOnly };  // which of the two parts of a slice there is code for
   enum : u32 { kDone = 0xffffffffu };
   struct Shared {
     u64 full[Slots], empty[Slots], columns_full[ColumnSlots], columns_empty[ColumnSlots], folded[kResults], arrived[kResults], merged[kResults], queued[kQueue];
@@ -218,6 +221,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       conclude<S>(q, acc);
     }
     __syncwarp();
+    if constexpr (kHelps && kBlocks == 1) store_apart(q);
     if constexpr (S + 1 < K::Folds) publish<S + 1>(q + 1);
   }
   template <int S> RD void gather(u32 q) {
@@ -235,7 +239,17 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       __syncwarp();
     }
     if (lane == 0) conclude<S>(q, acc);
+    if constexpr (kHelps) {
+      __syncwarp();
+      store_apart(q);
+    }
     if constexpr (S + 1 < K::Folds) gather<S + 1>(q + 1);
+  }
+  // Row i's vectors that the warp apart folded, by the warp that has concluded the row: it has time, and no row is late for conditions on its elements.
+  RD void store_apart(u32 i) {
+    At t{};
+    K::row_at(a, (Ix)row_again(i), t);
+    store<kApartOnly>(t, sh.rows[i % kResults], late);
   }
 
   // Of a team: where its blocks post state q.
@@ -250,8 +264,9 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
   // --- compute ------------------------------------------------------------------------------------------------------------------
   // Sweep S over the block's part of a row: its slices from `turn` on, `each` with a lane's vectors of one, or `one` with the vector that a lane of the warp
   // apart has. The last sweep that reads a slot gives it back.
-  template <int S, class One, class Each> RD void sweep(At& t, const Row& row, Turn<Slots>& turn, One one, Each each) {
+  template <int S, int Who, class One, class Each> RD void sweep(At& t, const Row& row, Turn<Slots>& turn, One one, Each each) {
     typedef typename K::template Raw<S> Raw;
+    const bool apart = Who == kApartOnly || (Who == kAny && is_apart());
     const Ix begin = begin_of(t), end = end_of(begin);
     Raw next[Steps];
     if constexpr (loads_ahead<S>()) load_ahead<S>(t, begin, end, next);
@@ -264,7 +279,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         for (int j = 0; j < Steps; ++j) raw[j] = next[j];
         if (s + 1 < Slices) load_ahead<S>(t, from + slice, end, next);
       }
-      if constexpr (K::Copies && (S == 0 || !K::Kept)) barrier_wait(sh.full + turn.slot, turn.parity);
+      if constexpr (K::Copies && (S == 0 || !K::Kept || Who == kApartOnly)) barrier_wait(sh.full + turn.slot, turn.parity);
       const Ix lead = begin_of_main(from) - from;
       const u32 columns_slot = kStay ? s : beside.slot;
       const char* columns_here = nullptr;
@@ -292,7 +307,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
           K::beside(Int<S>(), a, held[j], raw);
         }
       };
-      if (is_apart()) {
+      if (apart) {
         vectors_apart(t, from, to, [&](Ix at, int n) {
           Raw raw;
           if constexpr (loads_ahead<S>()) K::ahead(Int<S>(), a, t, n, raw);
@@ -313,7 +328,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         turn.next();
       }
       if constexpr (uses_columns<S>() && !kApart) wait_for_columns();
-      if (!is_apart()) in_phase<S>(t, [&](auto phase) { each(from, to, raw, [&](int j, bool there = true) { with_columns(phase, j, there ? lead + vector(j) : 0, K::V, raw[j]); }); });
+      if (!apart) in_phase<S>(t, [&](auto phase) { each(from, to, raw, [&](int j, bool there = true) { with_columns(phase, j, there ? lead + vector(j) : 0, K::V, raw[j]); }); });
       if constexpr (uses_columns<S>() && !kStay) {
         __syncwarp();
         if (lane == 0) barrier_arrive(sh.columns_empty + columns_slot + (columns_taken & K::zero(a)));
@@ -400,7 +415,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
       }
     }
   }
-  template <int S> RD void fold(At& t, const Row& row, u32 q, Turn<Slots>& turn) {
+  template <int S, int Who> RD void fold(At& t, const Row& row, u32 q, Turn<Slots>& turn) {
     typedef typename K::template Acc<S> Acc;
     typedef typename K::template Raw<S> Raw;
     Acc acc;
@@ -408,7 +423,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     bool equal = false;
     if constexpr (K::Together) {
       typedef typename K::template Lane<S> Lane;
-      sweep<S>(t, row, turn, [&](int n, const Raw& raw) {
+      sweep<S, Who>(t, row, turn, [&](int n, const Raw& raw) {
         Lane x[1];
         K::take(Int<S>(), a, t, n, raw, row, x[0]);
         acc.template fold<0, false>(x);
@@ -430,7 +445,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         }
       });
     } else {
-      sweep<S>(t, row, turn, [&](int n, const Raw& raw) { K::fold(Int<S>(), a, t, n, raw, row, acc); },
+      sweep<S, Who>(t, row, turn, [&](int n, const Raw& raw) { K::fold(Int<S>(), a, t, n, raw, row, acc); },
                [&](Ix from, Ix to, const Raw (&raw)[Steps], auto with_columns) {
         whole_vectors(t, from, to, [&](int j) { with_columns(j), K::fold(Int<S>(), a, t, K::V, raw[j], row, acc); }, [](int) {});
       });
@@ -439,7 +454,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     if (equal) meet<32, true>(acc);
     else meet<32, false>(acc);
     const u32 r = q % kResults;
-    if constexpr (!K::Copies) __syncwarp();  // with slots, giving them back orders what the lanes read before
+    if constexpr (!K::Copies || Who == kApartOnly) __syncwarp();  // who gives slots back orders by it what the lanes read before
     if (lane == 0) {
       acc.put((Acc*)sh.states[r] + threadIdx.x / 32);
       barrier_arrive(sh.folded + r);
@@ -451,38 +466,55 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     row = sh.rows[q % kResults];
     if constexpr (S + 1 < K::Folds) {
       Turn<Slots> now = turn;
-      fold<S + 1>(t, row, q + 1, K::Kept ? now : early);
+      fold<S + 1, kAny>(t, row, q + 1, K::Kept ? now : early);
       finish<S + 1>(t, row, q + 1, turn);
     } else if constexpr (K::Stores) {
-      typedef typename K::template Raw<K::Folds> Raw;
-      auto one = [&](int n, const Raw& raw) { K::store(a, t, n, raw, row); };
-      sweep<K::Folds>(t, row, K::Kept ? turn : early, one, [&](Ix from, Ix to, const Raw (&raw)[Steps], auto with_columns) {
-        if constexpr (K::StoresWhere) {
-          // All of a lane's vectors are calculated, whatever is in the slot, and those that are there are stored.
-          const Ix begin = begin_of_main(from), end = end_of_main(begin, to);
-#pragma unroll
-          for (int j = 0; j < Steps; ++j) {
-            const bool there = is_there(begin + vector(j), j, end);
-            vector_at(begin, j, t);
-#ifdef FUSEC_SIMT
-            if (!there) continue;  // it holds against a kernel that it reads what nobody wrote
-#endif
-            with_columns(j, there);
-            K::store_where(a, t, there, raw[j], row);
-          }
-        } else {
-          whole_vectors(t, from, to, [&](int j) { with_columns(j), one(K::V, raw[j]); }, [](int) {});
-        }
-      });
+      store<kHelps ? kMainOnly : kAny>(t, row, K::Kept ? turn : early);
     }
+  }
+  template <int Who> RD void store(At& t, const Row& row, Turn<Slots>& turn) {
+    typedef typename K::template Raw<K::Folds> Raw;
+    auto one = [&](int n, const Raw& raw) { K::store(a, t, n, raw, row); };
+    sweep<K::Folds, Who>(t, row, turn, one, [&](Ix from, Ix to, const Raw (&raw)[Steps], auto with_columns) {
+      if constexpr (K::StoresWhere) {
+        // All of a lane's vectors are calculated, whatever is in the slot, and those that are there are stored.
+        const Ix begin = begin_of_main(from), end = end_of_main(begin, to);
+#pragma unroll
+        for (int j = 0; j < Steps; ++j) {
+          const bool there = is_there(begin + vector(j), j, end);
+          vector_at(begin, j, t);
+#ifdef FUSEC_SIMT
+          if (!there) continue;  // it holds against a kernel that it reads what nobody wrote
+#endif
+          with_columns(j, there);
+          K::store_where(a, t, there, raw[j], row);
+        }
+      } else {
+        whole_vectors(t, from, to, [&](int j) { with_columns(j), one(K::V, raw[j]); }, [](int) {});
+      }
+    });
   }
   RD void start(u32 number, At& t, Row& row) {
     K::row_at(a, (Ix)number, t);
     K::row(a, t, K::V, row);
   }
+  // The warp apart, where another stores: as many rows ahead as the others.
+  RD void fold_apart() {
+    for (u32 i = 0;; ++i) {
+      const u32 number = row_at(i);
+      if (number == kDone) return;
+      if (i > kAhead) wait_merged(i - 1 - kAhead);
+      At t{};
+      Row row;
+      start(number, t, row);
+      fold<0, kApartOnly>(t, row, i, early);
+    }
+  }
   RD void compute() {
     u32 folded = 0, stored = 0;
     bool done = false;
+    if constexpr (kHelps)
+      if (is_apart()) return fold_apart();
     if constexpr (K::Holds) {
       At t{};
       load_ahead<K::Folds>(t, first, end_of(first), held);
@@ -496,7 +528,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
           At t{};
           Row row;
           start(number, t, row);
-          fold<0>(t, row, folded++ * K::Folds, early);
+          fold<0, kHelps ? kMainOnly : kAny>(t, row, folded++ * K::Folds, early);
         }
       }
       if (stored == folded) break;
