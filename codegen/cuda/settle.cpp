@@ -81,6 +81,7 @@ void policy_of_row(Settling& c) {
 std::string pointwise(Settling& c) {
   Schedule& s = c.s;
   if (c.kernel.has_reductions()) return "skeleton=pointwise: the kernel reduces";
+  if (!c.kernel.axes.empty()) s.block[s.vector_axis] = 0;  // a tile's
   const bool parameters = std::any_of(c.view.accesses.begin(), c.view.accesses.end(), [&](Val v) { return is_parameter(c.view, v); });
   if (!c.view.flat || !parameters || s.rows_in_flight < 2) s.steps = 0;
   if (!s.steps) return "";
@@ -97,6 +98,8 @@ std::string rows(Settling& c) {
   const bool tiled = slots && s.keep == Keep::registers && (s.edges == Edges::full || sums_bytes(c.kernel)) && tileable(c.view, c.device);
   s.slots = 0;
   for (Access& a : s.access) a.staged = 0;
+  // Lanes of a block meet by butterflies.
+  if (s.keep != Keep::registers && !pow2(s.threads)) return "threads=" + text(s.threads) + ": a power of two is expected";
   switch (s.keep) {
     case Keep::reload:
       s.cut.clear();
@@ -196,6 +199,8 @@ std::string settle(const Kernel& written, const Facts& facts, const Device& devi
   if (!kernel.axes.empty() && s.vector_axis >= kernel.axes.size()) return "axis=" + text(s.vector_axis) + ": there is no such axis";
   s.merged = s.merged && paired.sweeps.size() < written.sweeps.size();
   Settling c{kernel, facts, device, s, View(kernel, s.vector_axis)};
+  // Pointwise vectors run on from row to row: a tail is at the end of everything.
+  if (s.skeleton == Template::pointwise && s.edges == Edges::tail && !kernel.axes.empty() && facts.rows != facts.extents[s.vector_axis]) s.edges = Edges::window;
   c.view.flat = s.skeleton == Template::pointwise && s.edges == Edges::window;
   c.V = kernel.axes.empty() ? 1 : std::max<int64_t>(1, s.lane[s.vector_axis]);
   if (std::string why = common(c); !why.empty()) return why;

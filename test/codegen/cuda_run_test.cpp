@@ -601,6 +601,20 @@ TEST(CudaRun, SoftmaxOfRings) {
 }
 
 // A schedule that settles is as it was; changed by hand, what settles runs: no lane takes more at a time than each row's start allows.
+/// A schedule by hand gives what the reference does, or is refused. Did it run?
+bool right_or_refused(const Subject& s, const Facts& f, Schedule changed) {
+  if (!cuda::settle(s.kernel, f, cuda::device(90), changed).empty()) return false;
+  How how;
+  how.change = [&](Schedule& schedule) { schedule = changed; };
+  const std::vector<Tensor> inputs = inputs_of(s, {}, 7, false);
+  const Ran got = run(s, {}, inputs, how);
+  EXPECT_EQ(got.trouble, "") << print(changed);
+  if (got.trouble.empty()) {
+    EXPECT_LE(difference(got.outputs[0], (*evaluate(s.graph, inputs))[0]), 1e-4) << print(changed);
+  }
+  return true;
+}
+
 TEST(CudaRun, SettledByHand) {
   if (!simt::Library::open().ok()) GTEST_SKIP() << simt::Library::open().error();
   size_t ran = 0;
@@ -619,19 +633,34 @@ TEST(CudaRun, SettledByHand) {
             Schedule changed = model;
             changed.edges = edges;
             if (lane) changed.lane[changed.vector_axis] = uint16_t(lane);
-            if (!cuda::settle(s.kernel, f, cuda::device(90), changed).empty()) continue;
-            How how;
-            how.change = [&](Schedule& schedule) { schedule = changed; };
-            const std::vector<Tensor> inputs = inputs_of(s, {}, 7, false);
-            const Ran got = run(s, {}, inputs, how);
-            EXPECT_EQ(got.trouble, "") << t << " " << n << " " << op << print(changed);
-            if (got.trouble.empty()) {
-              EXPECT_LE(difference(got.outputs[0], (*evaluate(s.graph, inputs))[0]), 1e-4) << t << " " << n << " " << op << print(changed);
-            }
-            ++ran;
+            ran += right_or_refused(s, f, changed);
           }
+        if (length < 129 || length > 1025) continue;
+        for (const uint16_t threads : {32, 96, 128, 160}) {
+          for (const Keep keep : {Keep::reload, Keep::shared}) {
+            Schedule changed = model;
+            changed.threads = threads, changed.keep = keep, changed.slots = 0;
+            ran += right_or_refused(s, f, changed);
+          }
+          for (const int lane : {1, 4}) {
+            Schedule changed = model;
+            changed.skeleton = Template::ring, changed.keep = Keep::shared, changed.edges = Edges::window, changed.slices = changed.min_blocks = 1;
+            changed.threads = threads, changed.lane[changed.vector_axis] = uint16_t(lane), changed.slots = 4, changed.cluster = 2;
+            ran += right_or_refused(s, f, changed);
+          }
+        }
       }
   EXPECT_GT(ran, 300u);
+  // A tile's choice as pointwise: vectors run on from row to row.
+  for (const char* type : {"f32", "f16"}) {
+    const std::string t = type;
+    const Subject s = subject("graph @g(%v: " + t + "[33,277], %c: " + t + "[33,1]) -> " + t + "[277,33] {\n %u = mul %v, %c\n %w = transpose %u {perm=[1,0]}\n return %w\n}");
+    const Facts f = facts(s.kernel, dense_binding(s.kernel, {}));
+    Schedule changed = cuda::schedule(s.kernel, f, cuda::device(90));
+    ASSERT_EQ(changed.skeleton, Template::transpose);
+    changed.skeleton = Template::pointwise;
+    EXPECT_TRUE(right_or_refused(s, f, changed));
+  }
 }
 
 // A strided call has another kernel (its layout class) and the same values.

@@ -436,7 +436,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
         equal = kApart || (K::Fills == 2 && Slices == 1);
         if (has(Steps, from, to)) {
           all(Int<Steps>());
-        } else if (K::Asks && Steps > 1 && has(Steps - 1, from, to)) {
+        } else if (kApart && K::Asks && Steps > 1 && has(Steps - 1, from, to)) {
           all(Int<(Steps > 1 ? Steps - 1 : 1)>());
         } else {
           Lane x[Steps];
