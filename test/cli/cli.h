@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "test/folder.h"
 
@@ -43,3 +45,13 @@ struct Cli : testing::Test {
 };
 
 constexpr char kGraph[] = "graph @f(%x: f32[N,3], %y: f32[3]) -> f32[N,3] {\n  %z = add %x, %y\n  %r = relu %z\n  return %r\n}\n";
+
+/// numpy's own layout, written here by hand: little-endian f32, version 1.0.
+inline std::string npy(const std::string& shape, const std::vector<float>& data) {
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }";
+  header.append(63 - (10 + header.size()) % 64, ' ') += '\n';
+  std::string out = "\x93NUMPY";
+  out += {'\1', '\0', char(header.size()), '\0'};
+  out += header;
+  return out.append(reinterpret_cast<const char*>(data.data()), data.size() * 4);
+}
