@@ -5,7 +5,7 @@
 // is n (pivot - mean)^2, at most n / k of the squares, k elements of the lane's n being the pivot's own.
 // Lanes of a row in registers that are alike meet by sums about the mean of the first of them, and keep what the rounding of a mean left
 // (result 2, which a composite asks for) beside it: a mean of 1e4 and a spread of 1e-2 cost nothing. What cancels there is at most as many
-// times the squares as lanes or warps meet.
+// times the squares as lanes or warps meet; of the ring's, whose counts differ, as all elements are more than those of the first that has some.
 
 #include "codegen/cuda/states.h"
 

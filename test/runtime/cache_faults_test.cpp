@@ -107,15 +107,16 @@ TEST_F(CacheFaults, KilledAtTwoHundredPointsOfAWrite) {
   std::mt19937 random(11);
   size_t killed = 0, midway = 0;
   int round = 0;
+  const auto forget = [&](bool begun) {  // what a write had begun, or whole entries
+    for (const auto& entry : fs::directory_iterator(path))
+      if (entry.path().filename().string().starts_with(".tmp-") == begun) fs::remove(entry.path());
+  };
+  fs::create_directories(path);
   // Until 200 have died in a write, and left what they had begun: how many kills that takes hangs on the machine.
   for (; midway < 200 && round < 5000; ++round) {
-    if (fs::exists(path) && temporaries() > 20)
-      for (const auto& entry : fs::directory_iterator(path))
-        if (entry.path().filename().string().starts_with(".tmp-")) fs::remove(entry.path());
-    const size_t before = fs::exists(path) ? temporaries() : 0;
-    if (round % 2 && fs::exists(path))  // an entry that is not there yet
-      for (const auto& entry : fs::directory_iterator(path))
-        if (!entry.path().filename().string().starts_with(".tmp-")) fs::remove(entry.path());
+    if (temporaries() > 20) forget(true);
+    const size_t before = temporaries();
+    if (round % 2) forget(false);  // an entry that is not there yet
     int ready[2];
     ASSERT_EQ(::pipe(ready), 0);
     const pid_t child = ::fork();
