@@ -150,13 +150,6 @@ std::vector<Val> ring_columns(const View& view, const Schedule& s) {
   return out;
 }
 
-int64_t known_columns(const Kernel& kernel) {
-  Dim columns = 1;
-  for (const Axis& axis : kernel.axes)
-    if (axis.reduced) columns = columns * axis.extent;
-  return columns.is_constant() ? columns.constant() : 0;
-}
-
 RingShape ring_shape(const Kernel& kernel, const Schedule& s, int64_t columns) {
   const View view(kernel, s.vector_axis);
   const int64_t V = std::max<int>(1, s.lane[s.vector_axis]);

@@ -15,8 +15,6 @@ struct RingShape {
   int64_t row_bytes = 0;   // of one element, over all copied operands
   int64_t column_slot_bytes = 0;  // of a slot of parameters
 };
-/// The length of a row where the kernel's text knows it, else 0.
-int64_t known_columns(const Kernel& kernel);
 RingShape ring_shape(const Kernel& kernel, const Schedule& schedule, int64_t columns);
 /// Do the rows of this load or store follow each other without gaps? Then a copy may take the neighbours along that share its first and
 /// last piece.

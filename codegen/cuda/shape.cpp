@@ -103,6 +103,13 @@ bool takes_formulas(const View& view) {
   return false;
 }
 
+int64_t known_columns(const Kernel& kernel) {
+  Dim columns = 1;
+  for (const Axis& axis : kernel.axes)
+    if (axis.reduced) columns = columns * axis.extent;
+  return columns.is_constant() ? columns.constant() : 0;
+}
+
 std::vector<char> outlives_stage(const View& view) {
   const std::vector<Inst>& values = view.kernel.values;
   std::vector<char> out(values.size(), 0);

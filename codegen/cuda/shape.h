@@ -54,6 +54,8 @@ struct View {
 /// Elements an access moves for one step of an axis: 0, a Dim, or (nullopt) a stride that only the call knows.
 std::optional<Dim> step(const Kernel& kernel, const Inst& access, unsigned axis);
 
+/// The length of a row where the kernel's text knows it, else 0.
+int64_t known_columns(const Kernel& kernel);
 /// Value → is it read behind the stage that computes it: by an element, by a store, by a reduction or in a later sweep? Of row values these are the
 /// ones that a row keeps; a result that varies within a lane's vector is one.
 std::vector<char> outlives_stage(const View& view);

@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-#include "codegen/cuda/ring.h"
+#include "codegen/cuda/shape.h"
 #include "codegen/cuda/softmax.h"
 #include "codegen/cuda/words.h"
 
