@@ -243,6 +243,8 @@ TEST(Limits, BytesThatAHeaderPromises) {
   };
   EXPECT_EQ(safetensors_error("{" + row("a", "1", 0, 4) + ", " + row("b", "1", 4, 8) + "}"), "");
   EXPECT_SAYS(safetensors_error("{" + row("a", "2", 0, 8) + ", " + row("b", "1", 4, 8) + "}"), "b: it overlaps another tensor");
+  EXPECT_SAYS(safetensors_error("{" + row("a", "1", 0, 4) + ", " + row("a", "1", 4, 8) + "}"), "the header has 'a' twice");
+  EXPECT_SAYS(safetensors_error(R"({"__metadata__": {"b": {}, "b": {}}})"), "the header has 'b' twice");
   EXPECT_SAYS(safetensors_error("{" + row("a", "4611686018427387904", 0, 8) + "}"), "beyond all memory");
   EXPECT_SAYS(safetensors_error("{" + row("a", "1,1,1,1,1,1,1,1,2", 0, 8) + "}"), "axes");
   EXPECT_SAYS(safetensors_error("{\"a\": " + std::string(1'000'000, '[') + "}"), "no JSON object");

@@ -1,6 +1,7 @@
 // .safetensors: the length of a JSON header (64 bits), the header, the data. https://github.com/huggingface/safetensors#format
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "lib/support/files.h"
 #include "tools/fusec/tensor_file.h"
@@ -16,6 +17,17 @@ const Row kTypes[] = {{"BOOL", DType::boolean}, {"I8", DType::i8},   {"I16", DTy
                       {"U8", DType::u8},        {"U16", DType::u16}, {"U32", DType::u32}, {"U64", DType::u64},       {"F16", DType::f16},
                       {"BF16", DType::bf16},    {"F32", DType::f32}, {"F64", DType::f64}, {"F8_E4M3", DType::f8e4m3}, {"F8_E5M2", DType::f8e5m2}};
 
+/// `twice`: a key that an object has more than once, which the format forbids.
+nlohmann::json parse_header(std::string_view text, std::string& twice) {
+  std::vector<std::set<std::string>> open;  // the keys of the objects around
+  return nlohmann::json::parse(text, [&](int, nlohmann::json::parse_event_t event, nlohmann::json& key) {
+    if (event == nlohmann::json::parse_event_t::object_start) open.emplace_back();
+    if (event == nlohmann::json::parse_event_t::object_end) open.pop_back();
+    if (event == nlohmann::json::parse_event_t::key && !open.back().insert(key.get<std::string>()).second) twice = "'" + key.get<std::string>() + "'";
+    return true;
+  }, false);
+}
+
 }  // namespace
 
 Result<Tensors> parse_safetensors(std::string_view file) {
@@ -23,8 +35,10 @@ Result<Tensors> parse_safetensors(std::string_view file) {
   if (file.size() < 8) return input_error("not a .safetensors file");
   for (int i = 0; i < 8; ++i) length |= uint64_t(uint8_t(file[i])) << (8 * i);
   if (length > file.size() - 8) return input_error(".safetensors: the header does not end");
-  const nlohmann::json header = nlohmann::json::parse(file.substr(8, length), nullptr, false);
+  std::string twice;
+  const nlohmann::json header = parse_header(file.substr(8, length), twice);
   if (!header.is_object()) return input_error(".safetensors: the header is no JSON object");
+  if (!twice.empty()) return input_error(".safetensors: the header has " + twice + " twice");
   const std::string_view data = file.substr(8 + length);
   Tensors out;
   uint64_t taken = 0;  // tensors share no bytes, so a small file cannot ask for more than it holds
