@@ -107,8 +107,26 @@ Result<std::string> read_standard_input() { return read_rest(STDIN_FILENO, "stan
 
 Status write_file_atomically(const std::string& path, std::string_view bytes) { return write_file_atomically(path, std::span(&bytes, 1)); }
 
+namespace {
+Error cannot_write(const std::string& path, int error) { return environment_error("cannot write " + path + ": " + why(error)); }
+}  // namespace
+
+Status may_write(const std::string& path) {
+  if (path.find('\0') != std::string::npos) return cannot_write(path, EINVAL);
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    const int error = S_ISDIR(info.st_mode) ? EISDIR : ::access(path.c_str(), W_OK) != 0 ? errno : 0;
+    return error ? Status(cannot_write(path, error)) : Status(Done{});
+  }
+  std::string temporary;
+  const File file(open_temporary(path, temporary));
+  if (file.fd < 0) return cannot_write(path, errno);
+  ::unlink(temporary.c_str());
+  return Done{};
+}
+
 Status write_file_atomically(const std::string& path, std::span<const std::string_view> pieces) {
-  const auto fail = [&](int error) { return environment_error("cannot write " + path + ": " + why(error)); };
+  const auto fail = [&](int error) { return cannot_write(path, error); };
   if (path.find('\0') != std::string::npos) return fail(EINVAL);
   struct stat info;
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {

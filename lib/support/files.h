@@ -25,5 +25,7 @@ ssize_t write_some(int fd, const void* bytes, size_t size);
 Status write_file_atomically(const std::string& path, std::string_view bytes);
 /// The same of bytes that lie in several places.
 Status write_file_atomically(const std::string& path, std::span<const std::string_view> pieces);
+/// Whether write_file_atomically() could begin, with its errors: for what takes minutes before it writes. Leaves nothing.
+Status may_write(const std::string& path);
 
 }  // namespace fusec

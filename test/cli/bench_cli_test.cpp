@@ -93,6 +93,17 @@ TEST_F(Cli, TuneKeepsWhatItSawAndExplainSaysSo) {
   EXPECT_EQ(run("tune f.fus --device cpu").status, 2) << "N has no size";
 }
 
+TEST_F(Cli, WhatCannotBeWrittenIsSaidBeforeItIsMeasured) {
+  write("f.fus", kGraph);
+  for (const char* command : {"tune f.fus --dim N=1000 -o none/t.json", "bench f.fus --dim N=1000 --json none/b.json", "bench --suite --json none/b.json",
+                              "bench --sweep --json none/b.json"}) {
+    const Ran r = run(std::string(command) + " --device cpu");
+    EXPECT_EQ(r.status, 3) << command;
+    EXPECT_NE(r.err.find("cannot write none/"), std::string::npos) << r.err;
+    EXPECT_EQ(r.out, "") << "nothing was measured";
+  }
+}
+
 TEST_F(Cli, ExplainReportsCosts) {
   // Two kernels: sums over different axes.
   write("s.fus", "graph @s(%x: f32[512,1024]) -> (f32[512], f32[1024]) {\n  %e = exp %x\n  %r = sum %e {axes=[1]}\n  %c = sum %x {axes=[0]}\n  return %r, %c\n}\n");

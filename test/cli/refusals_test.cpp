@@ -13,6 +13,7 @@ TEST_F(Cli, StatusesTellWhoseFaultItIs) {
   for (const char* command : {"opt", "explain", "bench", "run"})
     EXPECT_NE(run(std::string(command) + " empty.fus").err.find("there is no graph in it"), std::string::npos) << command;
   EXPECT_EQ(run("run f.fus --dim K=3").status, 2);
+  EXPECT_NE(run("run f.fus --dim N=-1").err.find("--dim N=-1: NAME=SIZE is expected, a size from 0"), std::string::npos);
   EXPECT_EQ(run("run f.fus --dim N=3 --device tpu").status, 2);
   EXPECT_EQ(run("run f.fus --dim N=3 --device cuda:99").status, 3);
   EXPECT_EQ(run("run f.fus --graph g --dim N=3").status, 2);

@@ -49,6 +49,12 @@ TEST(Files, FailuresNameThePathAndLeaveNothing) {
   const std::string inside = folder.path / "none" / "a";
   EXPECT_EQ(write_file_atomically(inside, "x").error().message, "cannot write " + inside + ": No such file or directory");
   EXPECT_EQ(write_file_atomically(folder.path, "x").error().kind, Error::environment);
+  // Asked before, the same answer and nothing left either.
+  EXPECT_EQ(may_write(inside).error().message, "cannot write " + inside + ": No such file or directory");
+  EXPECT_EQ(may_write(folder.path).error().kind, Error::environment);
+  EXPECT_FALSE(may_write(std::string("a\0b", 3)));
+  EXPECT_TRUE(may_write(folder.path / "a"));
+  EXPECT_TRUE(may_write("/dev/null"));
   EXPECT_EQ(folder.entries(), 0u);
 }
 

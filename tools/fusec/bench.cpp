@@ -49,18 +49,9 @@ Result<std::vector<Workload>> chosen(const Options& o, const Backend& device, st
   std::vector<Workload> out;
   if (!o.is_suite) {
     for (const std::string& file : o.files) {
-      Result<std::vector<Graph>> graphs = load_graphs(file);
-      if (!graphs) return graphs.error();
-      for (const Graph& graph : *graphs) {
-        Result<Sizes> sizes = parse_dims(dims_of(graph, o.dims));
-        if (!sizes) return sizes.error();
-        if (Result<double> moved = footprint(graph, *sizes); !moved) return moved.error().note("while reading " + file);
-        out.push_back({"@" + printable(one_line(graph.name())), {print(graph), std::move(*sizes), {}, 0}, 0});
-      }
-      if (graphs->size() != 1 || !file.ends_with(".fus")) continue;
-      Result<std::string> text = read_file(file);
-      if (!text) return text.error();
-      if (Status s = read_comments(*text, out.back()); !s) return s.error().note("in " + file);
+      Result<std::vector<Workload>> workloads = workloads_of(file, o.dims);
+      if (!workloads) return workloads.error();
+      std::move(workloads->begin(), workloads->end(), std::back_inserter(out));
     }
     return out;
   }
@@ -225,6 +216,7 @@ int run_sweep(const Options& o) {
 }
 
 int run(const Options& o) {
+  if (Status s = may_write_output(o.json); !s) return fail(s.error());
   if (o.is_sweep) return run_sweep(o);
   if (!o.lengths.empty() || o.quick) return fail(input_error("--length and --quick belong to --sweep"));
   if (o.is_suite && !o.files.empty()) return fail(input_error("--suite brings its own graphs: no FILE beside it"));

@@ -37,6 +37,8 @@ Status write_output(const std::string& path, std::string_view bytes) {
   return std::cout ? Status(Done{}) : Status(environment_error("cannot write to standard output"));
 }
 
+Status may_write_output(const std::string& path) { return path.empty() || path == "-" ? Status(Done{}) : may_write(path); }
+
 CLI::Option* add_list(CLI::App& app, const std::string& names, std::vector<std::string>& values, const std::string& help) {
   return app.add_option(names, values, help)->expected(1)->take_all()->allow_extra_args(false);
 }

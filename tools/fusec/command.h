@@ -31,6 +31,8 @@ int status_of(const Error& error);
 Result<std::string> read_input(const std::string& path);
 /// Replaces a file in one step: no partial one is ever seen. "-" is stdout.
 Status write_output(const std::string& path, std::string_view bytes);
+/// Whether write_output() could, of "" and "-" always: asked before what takes minutes.
+Status may_write_output(const std::string& path);
 
 /// An option that may repeat, with one value each time: it takes no word that stands for something else.
 CLI::Option* add_list(CLI::App& app, const std::string& names, std::vector<std::string>& values, const std::string& help);

@@ -205,7 +205,7 @@ Result<Sizes> parse_dims(const std::vector<std::string>& dims) {
       const auto [end, error] = std::from_chars(dim.data() + at + 1, dim.data() + dim.size(), size);
       if (error != std::errc() || end != dim.data() + dim.size()) size = -1;
     }
-    if (size < 0) return input_error("--dim " + dim + ": NAME=SIZE is expected");
+    if (size < 0) return input_error("--dim " + dim + ": NAME=SIZE is expected, a size from 0 to 2^63 - 1");
     const auto [known, fresh] = sizes.emplace(dim.substr(0, at), size);
     if (!fresh && known->second != size) return input_error("--dim " + dim + ": it is also " + std::to_string(known->second));
   }

@@ -7,6 +7,8 @@
 #include <filesystem>
 
 #include "lib/support/files.h"
+#include "tools/fusec/command.h"
+#include "tools/fusec/execute.h"
 #include "tools/fusec/slices.h"
 
 namespace fusec::cli {
@@ -67,6 +69,23 @@ Status read_comments(const std::string& text, Workload& out) {
   out.subject.rows = *rows, out.shrinks = *shrinks ? *shrinks : *rows;
   for (const std::string& input : comments(text, "positive")) out.subject.positive.push_back(input.substr(input.starts_with('%')));
   return Done{};
+}
+
+Result<std::vector<Workload>> workloads_of(const std::string& file, const std::vector<std::string>& dims) {
+  Result<std::vector<Graph>> graphs = load_graphs(file);
+  if (!graphs) return graphs.error();
+  std::vector<Workload> out;
+  for (const Graph& graph : *graphs) {
+    Result<Sizes> sizes = parse_dims(dims_of(graph, dims));
+    if (!sizes) return sizes.error();
+    if (Result<double> moved = footprint(graph, *sizes); !moved) return moved.error().note("while reading " + file);
+    out.push_back({"@" + printable(one_line(graph.name())), {print(graph), std::move(*sizes), {}, 0}, 0});
+  }
+  if (out.size() != 1 || !file.ends_with(".fus")) return out;
+  Result<std::string> text = read_file(file);
+  if (!text) return text.error();
+  if (Status s = read_comments(*text, out.back()); !s) return s.error().note("in " + file);
+  return out;
 }
 
 Result<std::vector<Workload>> load_workloads(const std::string& folder, const std::vector<std::string>& only) {

@@ -21,6 +21,9 @@ struct Workload {
 /// Takes the comments of a file's text.
 /// Errors   input: one that does not parse.
 Status read_comments(const std::string& text, Workload& out);
+/// The graphs of any file, with the sizes of their named dims, as workloads; the comments of a .fus file with one graph count.
+/// Errors   input: a file that does not parse, a dim without a size.
+Result<std::vector<Workload>> workloads_of(const std::string& file, const std::vector<std::string>& dims);
 /// The folder of workloads: the given one, or beside or below the executable (bin/../share/fusec/workloads, build/../tools/bench/workloads).
 Result<std::string> workloads_folder(const std::string& given);
 /// All .fus files of a folder, by name.

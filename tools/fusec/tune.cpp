@@ -36,19 +36,17 @@ int run(const Options& o) {
   Result<Tuning> tuning = start_from(o.output);
   if (!tuning) return fail(tuning.error());
   if (!tuning->note().empty()) return fail(input_error(tuning->note() + "; it is not replaced"));
+  if (Status s = may_write_output(o.output); !s) return fail(s.error());
   Result<Flush> flush = Flush::make(**device);
   if (!flush) return fail(flush.error());
   Measurer measurer(**device, *flush);
   int status = 0;
   for (const std::string& file : o.files) {
-    Result<std::vector<Graph>> graphs = load_graphs(file);
-    if (!graphs) return fail(graphs.error());
-    for (const Graph& graph : *graphs) {
-      Result<Sizes> sizes = parse_dims(dims_of(graph, o.dims));
-      if (!sizes) return fail(sizes.error());
-      if (Result<double> moved = footprint(graph, *sizes); !moved) return fail(moved.error().note("while reading " + file));
+    Result<std::vector<Workload>> workloads = workloads_of(file, o.dims);
+    if (!workloads) return fail(workloads.error());
+    for (const Workload& workload : *workloads) {
       TuneOptions options{{.compile = {.numerics = o.numerics}, .runs = o.runs, .check_elements = 100'000}, o.most};
-      Result<Tuned> tuned = tune(measurer, **device, {print(graph), *sizes, {}, 0}, options);
+      Result<Tuned> tuned = tune(measurer, **device, workload.subject, options);
       if (!tuned) return fail(tuned.error());
       for (const TunedKernel& k : tuned->kernels) {
         const TuningEntry& e = k.entry;
@@ -69,7 +67,9 @@ into the tuning file, under the device, the kernel and its class of shapes. What
 
   fusec tune softmax.fus --device cuda -o h200.json      measure
   fusec explain softmax.fus --target sm_90 --tuning h200.json    where each choice came from
-  FUSEC_TUNING=h200.json my_program                       use it)";
+  FUSEC_TUNING=h200.json my_program                       use it
+
+A line "; rows: 32768" in a file with one graph names an extent whose indices are independent of each other: of so many rows a check takes some.)";
 
 }  // namespace
 
