@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 namespace fusec::cli {
 
@@ -39,6 +40,10 @@ Status Flush::operator()() const {
   if (!dirty_) return Done{};
   if (Status s = device_->fill(dirty_->data, 0, dirty_->bytes, nullptr); !s) return s;
   return device_->sweep(clean_->data, clean_->bytes, nullptr);
+}
+
+void settle(const Backend& device, double bytes) {
+  if (is_gpu(device)) std::this_thread::sleep_for(std::chrono::duration<double>(bytes / 100e9));
 }
 
 namespace {
@@ -117,6 +122,7 @@ Result<Ceilings> measure_ceilings(const Backend& device, const Flush& flush, siz
   Result<double> copied = copy_rate(device, flush, out.block, runs);
   if (!copied) return copied.error();
   out.copy = *copied;
+  settle(device, 2 * double(out.block));
   Result<std::unique_ptr<Memory>> memory = device.allocate(out.block);
   if (!memory) return memory.error();
   void* data = (*memory)->data;
@@ -132,6 +138,8 @@ Result<Ceilings> measure_ceilings(const Backend& device, const Flush& flush, siz
     if (!host) return host.error();
     out.launch = *launch, out.host_launch = host->front();
   }
+  memory->reset();
+  settle(device, double(out.block));
   return out;
 }
 

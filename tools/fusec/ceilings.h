@@ -28,6 +28,10 @@ class Flush {
   std::shared_ptr<Memory> dirty_, clean_;
 };
 
+/// Waits until memory that was given back disturbs nothing: a GPU's driver clears it behind everybody's back. On an H200 4 GB took 10 ms, in which a
+/// kernel that reads ran at 0.87 of its rate (docs/performance.md); four times that is waited.
+void settle(const Backend& device, double bytes);
+
 struct Ceilings {
   size_t block = 0;                        // bytes of the block that is copied, read and written
   double copy = 0, read = 0, write = 0;    // bytes a second; a copy counts both sides

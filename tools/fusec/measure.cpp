@@ -6,6 +6,7 @@
 #include <cstring>
 #include <semaphore>
 #include <thread>
+#include <utility>
 
 #include "lib/ir/convert.h"
 #include "runtime/program.h"
@@ -271,6 +272,7 @@ Result<Figures> Measurer::measure(const Program& program, const Subject& subject
   if (!placed) return placed.error();
   const Place& p = *placed;
   out.bytes = p.bytes;
+  settle(device_, std::exchange(returned_, p.bytes));
   if (Status s = device_.wait(nullptr); !s) return s.error();
   const double first = now();
   const std::function<Status()> call = [&] { return program.run(p.in, p.out); };
@@ -333,6 +335,7 @@ Result<std::vector<double>> Measurer::kernel_times(const Program& program, const
   });
   if (!placed) return placed.error();
   const Place& p = *placed;
+  settle(device_, std::exchange(returned_, p.bytes));
   // The whole call once, so that what each kernel reads is there.
   if (Status s = program.run(p.in, p.out); !s) return s.error();
   Result<std::shared_ptr<const PackedCall>> packed = program.impl().packed_call(p.in, p.out);

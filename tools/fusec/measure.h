@@ -81,6 +81,7 @@ class Measurer {
   const Backend& device_;
   const Flush& flush_;
   std::map<std::string, Tensor> drawn_;
+  double returned_ = 0;  // bytes of device memory that the last subject gave back
 };
 
 }  // namespace fusec::cli
