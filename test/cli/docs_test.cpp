@@ -143,7 +143,7 @@ std::string settled(std::string text) {
       {std::regex("(compiling and running @[^ ]*|comparing with the reference evaluator) [.][.][.]\n"), ""},  // when it takes a second
       {std::regex("([\r\n]*[0-9]+ graphs, [0-9]+ failed)+\n"), ""},
       // Of a CPU's schedule counts which skeleton it is and what that keeps on chip; the numbers are the processor's. A GPU's counts whole.
-      {std::regex("(schedule +|^g[0-9]+: )(cpu_[a-z_]+)( keep=[a-z]+) [^\n]*"), "$1$2$3"},
+      {std::regex("(schedule +|^g[0-9]+: )(cpu_[a-z_]+)( keep=[a-z_]+) [^\n]*"), "$1$2$3"},
       {std::regex(" +launch [^\n]*\n"), ""},
   };
   for (const auto& [what, name] : kUnsettled) text = std::regex_replace(text, what, name);
