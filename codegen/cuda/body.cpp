@@ -168,7 +168,7 @@ void Body::fetch(Val load, const std::string& words) {
       line("{");
     } else {
       line("if (" + exists + at + " + " + dec(w_.V + behind) + " <= " + columns + ") {");
-      if (by_words) line("  fetch_words<" + dec(size) + ", " + w_.fetch_kind(load, false) + ">(" + words + ", " + p + " + " + at + ");");
+      if (by_words) line("  fetch_words<" + w_.fetch_kind(load, false) + ">(" + words + ", " + p + " + " + at + ");");
       else line("  " + cuda::fetch(size, size * w_.V, w_.fetch_kind(load, false), words, p + " + " + at, "0"));
       line("} else {");
     }

@@ -30,7 +30,7 @@ std::string Emitter::column_offset(Val v) const {
 }
 
 /// Rows that begin anywhere meet a parameter anywhere between pieces of 16 bytes, all lanes and, where they are alike, all parameters at the same place.
-/// Then there is code for each of the four words of a piece; else single elements.
+/// Then there is code for each element of a piece, of bytes for each word; else single elements.
 size_t Emitter::phase_size() const {
   size_t size = 0;
   if (!w_.windows() || w_.V == 1 || !copies_) return 0;
@@ -41,6 +41,11 @@ size_t Emitter::phase_size() const {
     size = here;
   }
   return size;
+}
+
+size_t Emitter::phases() const {
+  const size_t size = phase_size();
+  return size ? 16 / (size == 1 ? 4 : size) : 0;
 }
 
 /// A vector of it.
@@ -130,13 +135,13 @@ std::string Emitter::copies() {
     function("issue_columns(const Args& a, Ix first, Ix from, Ix to, Ix slice, char* columns_at, u64* full, u64 policy)",
              column_text + "    }\n    __syncwarp();\n    if (lane == 0) barrier_arrive(full, bytes);\n");
   const RingShape shape = ring_shape(k_, s_, std::max<int64_t>(1, known_columns(k_)));
-  if (const size_t size = phase_size()) functions_ += "  D u32 phase(const Args& a, const At& t) { return (Granule - (u32)skew(a, t)) * " + n(size) + "u % 16 / 4; }\n";
+  if (const size_t size = phase_size()) functions_ += "  D u32 phase(const Args& a, const At& t) { return (Granule - (u32)skew(a, t)) * " + n(size) + "u % 16 / " + n(16 / phases()) + "; }\n";
   functions_ += "  D u32 zero(const Args& a) { return " + w_.args.field(Slot::zero) + "; }\n";
   functions_ += "  D u64 policy_of_last(const Args& a) { return make_last_policy(" + w_.args.field(Slot::policy) + "); }\n";
   functions_ += "  D u32* counters(const Args& a) { return " + w_.args.field(Slot::counters) + "; }\n";
   return "  enum { RowBytes = " + n(row) + ", LeadBytes = " + n(ring_leads(view_, s_) ? 16 * s_.cut.size() : 0) + ", Granule = " + n(size_t(shape.granule)) +
          ", Copies = " + n(copies_) + ", Kept = " + n(s_.keep == Keep::shared) + ", Together = " +
-         n(together_) + ", Columns = " + n(staged) + ", LoadsAhead = " + n(loads_ahead_) + ", Holds = " + n(holds_) + ", Fills = " + n(fills()) + ", Asks = " + n(asks()) + ", Phased = " + n(phase_size() > 0) + ", StoresWhere = " + n(stores_where()) + ", ColumnsOf = " + n(columns_of_) + ", ColumnBytes = " + n(column_bytes) + ", ColumnLeadBytes = " +
+         n(together_) + ", Columns = " + n(staged) + ", LoadsAhead = " + n(loads_ahead_) + ", Holds = " + n(holds_) + ", Fills = " + n(fills()) + ", Asks = " + n(asks()) + ", Phases = " + n(phases()) + ", StoresWhere = " + n(stores_where()) + ", ColumnsOf = " + n(columns_of_) + ", ColumnBytes = " + n(column_bytes) + ", ColumnLeadBytes = " +
          n(staged * 16 + (w_.windows() ? 2 * size_t(shape.granule) * column_bytes : 0)) + " };\n";
 }
 

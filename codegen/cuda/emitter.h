@@ -80,7 +80,7 @@ class Emitter {
   std::string decompose(const std::vector<unsigned>& axes, const std::set<unsigned>& wanted);
   void tiles();
   std::string slot_offset(Val v) const, column_offset(Val v) const, column_fetch(Val v);
-  size_t phase_size() const;
+  size_t phase_size() const, phases() const;
   bool stores_where() const;
   std::string lead(Body& body, Val v);
   bool loads_ahead(size_t pass, Val v) const;

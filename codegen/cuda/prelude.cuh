@@ -182,7 +182,7 @@ template <int E, Fetch F> D void fetch_shifted(Words<16>& r, const void* from, u
   for (int k = 0; k < 4; ++k) r.w[k] = word[k];
 }
 // B bytes that begin at any element of E bytes: out of the words that they lie in, all of which must be there.
-template <int E, Fetch F, int B> D void fetch_words(Words<B>& r, const void* from) {
+template <Fetch F, int B> D void fetch_words(Words<B>& r, const void* from) {
   const u32 at = (u32)(u64)from & 3, bit = at * 8;
   const char* p = (const char*)from - at;
   u32 word[B / 4 + 1];

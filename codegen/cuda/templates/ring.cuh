@@ -7,7 +7,7 @@
 //   publisher   merges the states of the block's warps and sends the result to every block of the cluster, or posts it for the team
 //   gatherer    merges what the blocks sent (clusters and teams)
 //               the last of the two also calculates what follows from a row's state, once a block, and stores what the warp apart of odd rows folds
-//               (kHelps; in a team all blocks wait for it, and the warp apart stores)
+//               (kHelps; of a larger team it has as many states to merge, all blocks wait for it, and the warp apart stores)
 //   parameters  copies the parameters of the block's columns into slots of their own, where K::Columns of them stand there; those that stay the
 //               publisher copies, before its first row
 //
@@ -23,12 +23,14 @@ template <int Slots> struct Turn {  // a slot, and which time around
   }
 };
 
-// B bytes of elements of E bytes that begin Q words, and `bits` more, behind the piece of 16 bytes at p.
+// B bytes of elements of E bytes that begin Q elements behind the piece of 16 bytes at p; of single bytes Q words, and `bits` more.
 template <int E, int Q, int B> D void fetch_between(Words<B>& r, const char* p, u32 bits) {
   if constexpr (B % 16) {
-    fetch<E, kPlain>(r, p + Q * 4 + bits / 8, 0);
+    fetch<E, kPlain>(r, p + (E == 1 ? Q * 4 + bits / 8 : Q * E), 0);
   } else {
-    constexpr bool kBetween = Q > 0 || E < 4;
+    constexpr bool kBetween = Q > 0 || E == 1;
+    constexpr int kWord = E == 2 ? Q / 2 : Q;
+    constexpr bool kHalf = E == 2 && Q % 2;
     Words<16> low, high;
     clear(high);
 #pragma unroll
@@ -36,11 +38,14 @@ template <int E, int Q, int B> D void fetch_between(Words<B>& r, const char* p, 
       if (k > 0 && kBetween) low = high;
       else FETCH(low, 0, p + k * 16);
       if (kBetween) FETCH(high, 0, p + (k + 1) * 16);
-      u32 w[9];
+      u32 w[8];
 #pragma unroll
       for (int i = 0; i < 4; ++i) w[i] = low.w[i], w[i + 4] = high.w[i];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) r.w[k * 4 + i] = E < 4 ? __funnelshift_r(w[i + Q], w[i + Q + 1], bits) : w[i + Q];
+      for (int i = 0; i < 4; ++i) {
+        const u32 here = w[i + kWord], next = w[i + kWord + 1];
+        r.w[k * 4 + i] = E == 1 ? __funnelshift_r(here, next, bits) : kHalf ? here >> 16 | next << 16 : here;  // plain shifts: what unpacks it takes the halves as they lie
+      }
     }
   }
 }
@@ -55,7 +60,7 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
          Last = K::Stores ? K::Folds : K::Folds - 1, kStay = ColumnSlots >= Slices,
          kBoard = words_of_board((int)K::AccBytes / 4, Team), kApart = !K::Full, kMain = Threads - (kApart ? 32 : 0),
          kBlocks = Team > 1 ? Team : Cluster, kStep = 32 * (int)K::V,
-         kHelps = kApart && Team == 1 && K::Copies && K::Kept && K::Folds == 1 && K::Stores && (kStay || !K::Columns) };
+         kHelps = kApart && Team <= 33 && K::Copies && K::Kept && K::Folds == 1 && K::Stores && (kStay || !K::Columns) };
   enum Role { kAny, kMainOnly, kApartOnly };  // which of the two parts of a slice there is code for
   enum : u32 { kDone = 0xffffffffu };
   struct Shared {
@@ -343,17 +348,16 @@ template <class K, int Threads, int Cluster, int Steps, int Slots, int Slices, i
     if (!is_apart()) whole_vectors(t, from, to, [&](int j) { K::ahead(Int<S>(), a, t, K::V, raw[j]); }, [](int) {});
   }
   template <int S> static RD constexpr bool uses_columns() { return K::ColumnsOf >> S & 1; }
-  // Rows that begin anywhere: all of a row's vectors meet their parameters at the same place between two pieces, for each of which there is code.
+  // Rows that begin anywhere: all of a row's vectors meet their parameters at the same place between two pieces (K::phase), for each of which there is code.
   template <int S, class F> RD void in_phase(const At& t, F f) {
-    if constexpr (uses_columns<S>() && K::Phased) {
-      const u32 phase = K::phase(a, t);
-      if (phase == 0) f(Int<0>());
-      else if (phase == 1) f(Int<1>());
-      else if (phase == 2) f(Int<2>());
-      else f(Int<3>());
-    } else {
-      f(Int<0>());
+    if constexpr (uses_columns<S>() && K::Phases > 0) with_phase<0>(K::phase(a, t), f);
+    else f(Int<0>());
+  }
+  template <int Q, class F> RD void with_phase(u32 phase, F f) {
+    if constexpr (Q + 1 < K::Phases) {
+      if (phase != Q) return with_phase<Q + 1>(phase, f);
     }
+    f(Int<Q>());
   }
   // Rows that begin anywhere begin and end inside of vectors, whose elements have conditions. A warp apart takes these two, the vectors of a row before its
   // first window is over, and those beyond whole steps of the other warps. So none of these has a condition an element or a lane; all lanes of one have as
