@@ -285,13 +285,17 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   auto steps_of = [&](int64_t taken) { return std::clamp<int64_t>(33 / taken, 1, few); };
   int64_t most_steps = steps_of(words);
   const int64_t row = facts.columns * row_bytes, most_lanes = most_threads - lanes_apart(s);
+  // Odd rows of 16-bit types: 12 warps, three for each scheduler, in 128 registers, take up to six vectors a lane, or 16 warps four in 96 (layer_norm bf16
+  // [24577]: 12 of four vectors 0.96, 16 of three 0.94; [50257]: 12 in clusters of 3 0.88, 13 of four in clusters of 4 0.79; [65537]: 11 of six 0.89, 16 0.97).
+  constexpr int64_t kFewLanes = 12 * 32;
+  auto few_warps = [&] { return window && deviations && V > 4 && most_steps == 4; };
   const size_t loads = ring_loads(view, facts).size();
   if (!loads) return std::nullopt;  // all of a row is repeated
   // Slices that hold at most so many bytes, and what else follows from cluster and slices; the slots that then fit.
   auto cut_up = [&](int64_t cluster, int64_t slice_bytes, int64_t least) {
     s.cluster = uint16_t(cluster), s.slices = s.min_blocks = 1;
     const int64_t part = ring_shape(kernel, s, facts.columns).part;
-    const int64_t slices = std::max({least, ceil_div(part * row_bytes, slice_bytes), ceil_div(part, (most_lanes * most_steps + (window ? 31 : 0)) * V)});
+    const int64_t slices = std::max({least, ceil_div(part * row_bytes, slice_bytes), ceil_div(part, (std::max(most_lanes * most_steps, few_warps() ? 6 * kFewLanes : 0) + (window ? 31 : 0)) * V)});
     s.slices = uint8_t(std::min<int64_t>(slices, 255));
     return slices <= 255;
   };
@@ -299,8 +303,10 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   // the fewest warps, each of which merges its states (layer_norm bf16 [50256], clusters of 3: 384 lanes 0.97, 512 0.90, 288 0.89).
   auto threads_of = [&](int64_t vectors) {
     int64_t best = std::max<int64_t>(128, ceil_div(ceil_div(vectors, ceil_div(vectors, most_threads)), 32) * 32), least = 1 << 20;
+    // Where no registers hold the parameters: layer_norm f32 [786432] by 512 lanes of three vectors 0.79, so 0.83.
+    if (s.team > 96 && beside && deviations && full && V <= 4 && vectors <= 4 * 416) return int64_t{416};
     if (deviations && full && (V > 4 || narrow))
-      for (int64_t threads = 512; threads >= (s.team ? 480 : 320); threads -= 32) {
+      for (int64_t threads = 512; threads >= (s.team ? 384 : 320); threads -= 32) {
         const int64_t steps = ceil_div(vectors, threads), cost = steps * ceil_div(threads, 128);
         if (steps <= (narrow ? 12 : 6) && steps > 1 && cost <= least) best = threads, least = cost;
       }
@@ -313,23 +319,26 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
   auto take = [&] {
     const RingShape shape = ring_shape(kernel, s, facts.columns);
     const int64_t vectors = ceil_div(shape.slice, V), others = std::max<int64_t>(1, vectors_of_main(s, vectors));
-    s.threads = uint16_t(window ? std::max<int64_t>(128, ceil_div(ceil_div(others, ceil_div(others, most_lanes)), 32) * 32 + lanes_apart(s)) : threads_of(vectors));
+    auto evenly = [&](int64_t most) { return ceil_div(ceil_div(others, ceil_div(others, most)), 32) * 32; };
+    const int64_t lanes = !few_warps() ? evenly(most_lanes) : others > 4 * most_lanes ? kFewLanes : evenly(others <= 4 * kFewLanes ? kFewLanes : most_lanes);
+    s.threads = uint16_t(window ? std::max<int64_t>(128, lanes + lanes_apart(s)) : threads_of(vectors));
     const int64_t slots = fitting(), rows = slots / s.slices;
     s.keep = slots >= s.slices ? Keep::shared : Keep::reload;
     // Copies far ahead are rows that no other cluster takes any more, and a row folded ahead is one whose stores wait (rms_norm u8 [262144]: three rows ahead
     // and nine slots 0.91, one and nine 0.92, one and four 0.94).
     const bool few = grows && !deviations && !s.team && s.slices == 1 && slots > 4;
-    if (s.team) s.ahead = uint8_t(small ? 4 : std::clamp<int64_t>(rows - 3, 3, 5));
+    if (s.team) s.ahead = uint8_t(small ? 4 : s.team > 33 ? 3 : std::clamp<int64_t>(rows - 3, 3, 5));
     else if (few) s.ahead = 1;
     else if (deviations && window && V <= 4 && s.slices == 1 && slots >= (grows ? 5 : 6)) s.ahead = 2;
     else if ((deviations || narrow) && full && s.slices == 1 && slots >= 5) s.ahead = uint8_t(std::min<int64_t>(slots - 3, s.cluster >= 16 ? 3 : 2));
     else s.ahead = slots >= 2 * s.slices + (s.column_slots == s.slices ? 1 : 2);
-    s.slots = uint8_t(few ? std::clamp<int64_t>(64 * KiB / shape.slot_bytes, 4, slots) : 0);
+    s.slots = uint8_t(few ? std::clamp<int64_t>(64 * KiB / shape.slot_bytes, 4, slots) : s.team > 33 && !small ? std::min<int64_t>(slots, 7) : few_warps() && s.slices == 1 ? std::min<int64_t>(slots, 4) : 0);
     return fit_ring(kernel, facts, device, s).empty();
   };
   // The smallest team that holds a row, three that are folded ahead, one that comes, and the parameters (layer_norm f32 [1048576], one, two and three
   // rows ahead: 0.37, 0.67, 0.87; four slots of 32 KiB instead of five, [131072]: 0.62, 0.89 with two ahead). Where registers hold the parameters there
-  // are two slots more, and a fourth row ahead ([524288]: 0.95, 0.88 without). What moves less is over before the blocks have met.
+  // are two slots more, and of teams of 33 a fourth row ahead ([262144]: 0.96, 0.93 without; of 66 [393216]: 0.82, three 0.92, [524288]: 0.94, three
+  // 0.96). What moves less is over before the blocks have met.
   auto team_up = [&] {
     if (view.folds() > 1) return false;
     for (int64_t teams = device.multiprocessors / 2; teams > 0; --teams) {
@@ -355,10 +364,10 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
         for (int64_t least = 1; least <= 6 && cluster <= device.max_cluster; ++least) {
           s.column_slots = 0;
           if (!cut_up(cluster, 34 * KiB, least)) break;
-          if (cluster == 3 && (s.slices > 1 || !deviations || !(full ? V > 4 || narrow : grows))) break;
+          if (cluster == 3 && (s.slices > 1 || !deviations || !(V > 4 || (full ? narrow : grows)))) break;
           if (cluster == 16 && !last && s.slices > 1 && deviations && full && V > 4) break;
           const int64_t slice_bytes = ring_shape(kernel, s, facts.columns).slice * row_bytes;
-          if (s.slices > 1 && slice_bytes < (last && !deviations ? 12 : full ? 18 : 20) * KiB) break;
+          if (s.slices > 1 && slice_bytes < (last && !deviations ? 12 : full || few_warps() ? 18 : 20) * KiB) break;
           s.column_slots = s.slices;
           if (fitting() >= 2 * s.slices + (last && deviations ? 1 : 2) && take()) return s;
         }

@@ -82,6 +82,20 @@ Row row_of(const Scene& c, const std::vector<Val>& cut) {
   return {std::max<int64_t>(1, ceil_div(columns, c.V)), kept, std::max(kept, raw)};
 }
 
+/// How many loads are parameters of the columns (scale, bias)?
+int64_t parameters_of(const Scene& c) {
+  return std::count_if(c.view.accesses.begin(), c.view.accesses.end(), [&](Val v) {
+    const Inst& inst = c.kernel.values[v];
+    return inst.kind == Kind::load && c.view.level(v) == Level::element && inst.map.guard == kNoVal && !(inst.varies & c.view.row_axes);
+  });
+}
+
+/// Four words and eight vectors of them a lane, and nothing beside: two rows a warp (softmax bf16 [32768,1024]: 33.2 to 33.3 us, a row a warp 33.7 to 33.9).
+bool half_a_warp(const Scene& c, const Row& row) {
+  if (c.device.sm >= 100) return false;  // whose code takes more than 64 registers
+  return c.V > 4 && row.held == 4 && row.vectors == 128 && parameters_of(c) == 0 && !folds_formulas(c) && !c.view.element_stores().empty();
+}
+
 /// Lanes of one block that hold a row in their registers; 0: it does not fit. From the row alone: who adds what must not depend on how
 /// many rows there are.
 int64_t lanes_of(const Scene& c, const Row& row) {
@@ -95,7 +109,7 @@ int64_t lanes_of(const Scene& c, const Row& row) {
     auto idle = [&](int64_t l) { return l * row.steps(l) - row.vectors; };
     for (int64_t l = lanes / 2; l >= 2 && row.steps(l) <= 4 && row.steps(l) * row.held <= 16 && row.steps(l) * c.V <= most; l /= 2)
       if (8 * idle(lanes) > row.vectors && idle(l) < idle(lanes) + (row.held < c.V)) lanes = l;  // of narrow rows also as many
-    return lanes;
+    return half_a_warp(c, row) ? 16 : lanes;
   }
   // Four vectors of 16 bytes a lane: more lanes of fewer vectors wait longer at barriers (layer_norm f32 4096 by 1024 lanes of
   // one vector ran at 0.74 of the copy rate, by 256 or 512 lanes at 1.00). Long ones by up to 32 words a lane, two blocks of 512 lanes (f32
@@ -136,14 +150,6 @@ void share_few(const Scene& c, const Row& row, int64_t& lanes, int64_t& cluster)
   lanes = std::clamp<int64_t>(pow2_ceil(ceil_div(row.vectors, cluster)), 128, 512);
 }
 
-/// How many loads are parameters of the columns (scale, bias)?
-int64_t parameters_of(const Scene& c) {
-  return std::count_if(c.view.accesses.begin(), c.view.accesses.end(), [&](Val v) {
-    const Inst& inst = c.kernel.values[v];
-    return inst.kind == Kind::load && c.view.level(v) == Level::element && inst.map.guard == kNoVal && !(inst.varies & c.view.row_axes);
-  });
-}
-
 /// Words a lane takes for the parameters of the columns. They are asked for before the reductions where they fit beside
 /// the row: `early`.
 int64_t parameters(Scene& c, const std::vector<Val>& cut, const Row& row, bool few, bool& early) {
@@ -178,6 +184,7 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   const int64_t bytes = std::max<int64_t>(1, s.steps * c.loaded);
   int64_t R = lanes > 32 ? 1 : pow2_floor(std::clamp<int64_t>((lanes < 32 ? 64 : 32) / bytes, 1, 8));
   while (R > 1 && R * s.steps * c.stored > 192) R /= 2;  // stores leave at their own pace: u8 to f32 [64] 0.92 with 8 rows, 0.94 with 4
+  if (early && c.V > 4 && lanes >= 8 && parameters_of(c) > 1) R = 1;  // whose registers are parameters (layer_norm bf16 [128]: two rows 0.97, one 1.01)
   s.rows_in_flight = uint16_t(R);
   // What a row takes: its words; of bytes, which a word holds four of, the values.
   const int64_t values = s.steps * (c.V > 4 ? row.held : std::max<int64_t>(row.held, c.V));
@@ -189,6 +196,7 @@ void occupy(Scene& c, const std::vector<Val>& cut, const Row& row) {
   }
   // A cluster's blocks take the row, and 32 registers besides: what counts is how many clusters load while others calculate.
   if (s.cluster > 1) s.min_blocks = std::max(s.min_blocks, blocks_for(s.threads, 32 + values));
+  if (half_a_warp(c, row)) s.min_blocks = std::max<uint16_t>(s.min_blocks, 8);  // 64 registers; in 80, six blocks, as a row a warp
   // A formula on the way to a sum is as much arithmetic as a copy leaves time for: whoever calculates should not be alone.
   // Four blocks of 256 lanes even of 32 words of pairs a lane (softmax bf16 [16384], written out: 1.00, by three 0.94).
   if (late == 0 && folds_formulas(c)) {
@@ -299,7 +307,8 @@ bool tiles(Scene& whole) {
   if (s.steps * lanes == columns && !bytes) s.block[s.vector_axis] = uint16_t(columns);
   const int64_t sizes = s.baked >> s.vector_axis & 1 ? 0 : c.device.sm >= 100 ? 60 : 20;  // in the text they save registers
   s.min_blocks = blocks_for(s.threads, 16 + sizes + (words ? 12 : 0) + s.steps * row.kept + (early ? late : 0) + (c.heavy > 8 ? 6 : 4) + int64_t(c.view.accesses.size()));
-  if (late > 0 && !early) s.min_blocks = uint16_t(std::max(1, s.min_blocks * 3 / 4));  // loads of them ahead want registers
+  // Loads of them ahead want registers, but beside rows of bytes (layer_norm u8 [1025]: eight blocks 0.84, six 0.79).
+  if (late > 0 && !early && c.loaded > 1) s.min_blocks = uint16_t(std::max(1, s.min_blocks * 3 / 4));
   for (size_t i = 0; i < c.view.accesses.size(); ++i) {
     const Inst& inst = c.kernel.values[c.view.accesses[i]];
     s.access[i].early = early && inst.kind == Kind::load && c.view.level(c.view.accesses[i]) == Level::element && !(inst.varies & c.view.row_axes);
@@ -323,10 +332,17 @@ constexpr WordRows kWordRows[] = {
     {4, 4, 2, 224, 14336},   // [257] 0.99 (0.95), [4097] 0.99 (0.92), [8191] 0.99 (0.77); [129] 0.88
     {2, 2, 0, 1024, 33728},  // [1025] 1.00 (0.96), [16385] 0.99 (0.82), [32769] 0.98 (0.88)
     {2, 2, 1, 1024, 33728},  // [2049] 0.99 (0.90), [32769] 0.99 (0.85)
-    {2, 2, 2, 1900, 28672},  // [2049] 0.89 (0.79), [16385] 0.95 (0.61), [24577] 0.85, the ring 0.75, [32769] 0.79, the ring 0.85; [1025] 0.85 (0.89)
+    {2, 2, 2, 1900, 28672},  // [2049] 0.89 (0.79), [8193] 0.96, the ring 0.73, [16385] 0.95, [24577] 0.85; [1025] 0.85 (0.89)
     {1, 4, 1, 1024, 8704},   // [2049] 0.93 (0.89)
     {1, 4, 2, 4096, 12000},  // [4097] 0.92 (0.74), [8191] 0.86 (0.62)
 };
+
+/// Beside two parameters, rows of 16-bit types of so many elements are faster through the ring, where there is one (layer_norm bf16 [12001] 0.95, by words
+/// 0.93; [16385] 0.98, 0.95; [24577] 0.96, 0.85).
+constexpr int64_t kLongWords = 10241;
+bool long_words(const Scene& c) {
+  return c.s.edges == Edges::window && widest_size(c) == 2 && parameters_of(c) > 1 && c.facts.columns >= kLongWords && c.device.bulk_copies;
+}
 
 /// The registers of a block: up to 34 words a lane, and as many blocks as 26 registers besides allow.
 bool words_in_registers(Scene& c) {
@@ -355,7 +371,7 @@ bool words_in_registers(Scene& c) {
 bool words(Scene& whole) {
   const bool once = whole.view.folds() == 1 && whole.view.element_stores().empty();
   const int64_t widest = widest_size(whole), columns = whole.facts.columns, parameters = std::min<int64_t>(parameters_of(whole), 2);
-  if (whole.s.edges != Edges::window || once || widest > 4) return false;
+  if (whole.s.edges != Edges::window || once || widest > 4 || long_words(whole)) return false;
   size_t loaded = 0;
   for (Val v : whole.view.accesses) {
     const Inst& inst = whole.kernel.values[v];
@@ -395,7 +411,7 @@ void rows(Scene& c) {
   // [16385] through the ring 0.97).
   const int64_t odd = s.edges == Edges::window && parameters_of(c) > 1 ? 56 : 64;
   const int64_t most = folds_formulas(c) ? 64 : c.V <= 4 ? odd : takes_formulas(c.view) ? 29 : 33;
-  const bool long_row = !lanes || (cluster == 1 && c.facts.columns * widest_size(c) > most * 1024);
+  const bool long_row = !lanes || long_words(c) || (cluster == 1 && c.facts.columns * widest_size(c) > most * 1024);
   if (long_row && !once) {
     if (auto chosen = ring_schedule(c.kernel, c.facts, c.device, s)) {
       s = *chosen;
