@@ -332,7 +332,11 @@ std::optional<Schedule> ring_schedule(const Kernel& kernel, const Facts& facts, 
     else if (deviations && window && V <= 4 && s.slices == 1 && slots >= (grows ? 5 : 6)) s.ahead = 2;
     else if ((deviations || narrow) && full && s.slices == 1 && slots >= 5) s.ahead = uint8_t(std::min<int64_t>(slots - 3, s.cluster >= 16 ? 3 : 2));
     else s.ahead = slots >= 2 * s.slices + (s.column_slots == s.slices ? 1 : 2);
-    s.slots = uint8_t(few ? std::clamp<int64_t>(64 * KiB / shape.slot_bytes, 4, slots) : s.team > 33 && !small ? std::min<int64_t>(slots, 7) : few_warps() && s.slices == 1 ? std::min<int64_t>(slots, 4) : 0);
+    int64_t wanted = 0;  // all that fit
+    if (few) wanted = std::max<int64_t>(64 * KiB / shape.slot_bytes, 4);
+    else if (s.team > 33 && !small) wanted = 7;           // layer_norm f32 [393216]: nine 0.92, seven 0.93
+    else if (few_warps() && s.slices == 1) wanted = 4;    // layer_norm bf16 [12001]: seven 0.94, four 0.96
+    s.slots = uint8_t(std::min(wanted, slots));
     return fit_ring(kernel, facts, device, s).empty();
   };
   // The smallest team that holds a row, three that are folded ahead, one that comes, and the parameters (layer_norm f32 [1048576], one, two and three

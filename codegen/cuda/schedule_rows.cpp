@@ -338,10 +338,10 @@ constexpr WordRows kWordRows[] = {
 };
 
 /// Beside two parameters, rows of 16-bit types of so many elements are faster through the ring, where there is one (layer_norm bf16 [12001] 0.95, by words
-/// 0.93; [16385] 0.98, 0.95; [24577] 0.96, 0.85).
+/// 0.93; [16385] 0.98, 0.95; [24577] 0.96, 0.85). With formulas behind the reductions nothing was measured.
 constexpr int64_t kLongWords = 10241;
 bool long_words(const Scene& c) {
-  return c.s.edges == Edges::window && widest_size(c) == 2 && parameters_of(c) > 1 && c.facts.columns >= kLongWords && c.device.bulk_copies;
+  return c.s.edges == Edges::window && widest_size(c) == 2 && parameters_of(c) > 1 && !c.formulas && c.facts.columns >= kLongWords && c.device.bulk_copies;
 }
 
 /// The registers of a block: up to 34 words a lane, and as many blocks as 26 registers besides allow.

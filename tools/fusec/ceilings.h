@@ -28,8 +28,8 @@ class Flush {
   std::shared_ptr<Memory> dirty_, clean_;
 };
 
-/// Waits until memory that was given back disturbs nothing: a GPU's driver clears it behind everybody's back. On an H200 4 GB took 10 ms, in which a
-/// kernel that reads ran at 0.87 of its rate (docs/performance.md); four times that is waited.
+/// Waits until memory that was given back disturbs nothing: a GPU's driver clears it behind everybody's back. On an H200, behind 4 GB,
+/// the first 16 calls of a sum of 1 GB ran at 0.87 of its rate, some 6 ms long (docs/performance.md); 10 ms a GB are waited.
 void settle(const Backend& device, double bytes);
 
 struct Ceilings {
